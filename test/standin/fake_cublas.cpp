@@ -23,6 +23,7 @@ using namespace puone::kernels::PUONE_ISA;
 namespace puone::cuda {
 
 struct CublasContext {
+  std::atomic<bool> busy{false};
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;
   int math_mode = -1;
@@ -35,6 +36,25 @@ namespace {
 std::atomic<const StandinServices*> services{nullptr};
 std::atomic<size_t> products{0};
 std::atomic<bool> refuses{false};
+std::atomic<size_t> handles{0};
+
+/// A call with a handle, which no other thread may use at the same time.
+class Use {
+ public:
+  explicit Use(CublasHandle handle) : handle_(handle) {
+    if (!handle->busy.exchange(true)) return;
+    std::fputs("cublas: two threads use a handle at the same time\n", stderr);
+    std::abort();
+  }
+  ~Use() {
+    handle_->busy = false;
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  CublasHandle handle_;
+};
 
 struct Factor {
   CublasOperation operation;
@@ -178,6 +198,7 @@ CublasStatus queue(
     const void* alpha,
     const void* beta,
     const Types& types) {
+  const Use use(handle);
   const bool ready = handle->stream != nullptr && handle->workspace != nullptr &&
                      handle->math_mode == (kCublasDefaultMath | kCublasExactPartialSums);
   if (!ready || services == nullptr) return CublasStatus::kNotInitialized;
@@ -210,22 +231,29 @@ PUBLIC size_t fakeCublasProducts() {
   return products;
 }
 
+PUBLIC size_t fakeCublasHandles() {
+  return handles;
+}
+
 PUBLIC void fakeCublasRefuse() {
   refuses = true;
 }
 
 PUBLIC CublasStatus cublasCreate_v2(CublasHandle* out) {
   *out = new (std::nothrow) puone::cuda::CublasContext;
+  ++handles;
   return *out != nullptr ? CublasStatus::kSuccess : CublasStatus::kAllocFailed;
 }
 
 PUBLIC CublasStatus cublasSetStream_v2(CublasHandle handle, cudaStream_t stream) {
+  const Use use(handle);
   handle->stream = stream;
   handle->workspace = nullptr; // cuBLAS goes back to its own
   return CublasStatus::kSuccess;
 }
 
 PUBLIC CublasStatus cublasSetWorkspace_v2(CublasHandle handle, void* workspace, size_t) {
+  const Use use(handle);
   handle->workspace = workspace;
   return CublasStatus::kSuccess;
 }

@@ -10,6 +10,10 @@ extern "C" {
 /// Products that were queued since the library was loaded.
 size_t fakeCublasProducts();
 
+/// Handles that were made since then. A handle that two threads use at the same time ends the
+/// process.
+size_t fakeCublasHandles();
+
 /// From now on it refuses all products as not supported.
 void fakeCublasRefuse();
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "check.h"
@@ -40,6 +41,9 @@ struct Fake {
   }
   size_t products() const {
     return function<decltype(&fakeCublasProducts)>("fakeCublasProducts")();
+  }
+  size_t handles() const {
+    return function<decltype(&fakeCublasHandles)>("fakeCublasHandles")();
   }
   void refuse() const {
     function<decltype(&fakeCublasRefuse)>("fakeCublasRefuse")();
@@ -269,6 +273,24 @@ TEST(what_the_library_refuses_is_done_without_it) {
     multiply<float>(
         PUONE_FLOAT32, {Layout::kColumns, Layout::kRows, Layout::kColumns, false, 3, kMostBatch});
     CHECK_EQ(fake.products(), size_t{0});
+  });
+}
+
+TEST(threads_do_not_share_a_handle_and_one_thread_needs_one) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    constexpr size_t kThreads = 4;
+    const Fake fake;
+    for (int i = 0; i < 5; ++i) multiply<float>(PUONE_FLOAT32, {});
+    CHECK_EQ(fake.handles(), size_t{1});
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < kThreads; ++t) {
+      threads.emplace_back([] {
+        for (int i = 0; i < 50; ++i) multiply<double>(PUONE_FLOAT64, {});
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(fake.handles() <= kThreads);
+    CHECK_EQ(fake.products(), 5 + 50 * kThreads);
   });
 }
 

@@ -137,6 +137,22 @@ CublasStatus multiplyBatch(
       kCublasDefaultAlgorithm);
 }
 
+/// NULL where the library is too new for the driver, or does not know the device: there is none
+/// then.
+CublasHandle created() {
+  const Cublas* const cublas = Blas::library();
+  CublasHandle handle = nullptr;
+  if (cublas == nullptr) return nullptr;
+  if (cublas->create(&handle) != CublasStatus::kSuccess) {
+    note("cublasCreate", cudaGetLastError());
+    return nullptr;
+  }
+  checkBlas(
+      "cublasSetMathMode",
+      cublas->setMathMode(handle, kCublasDefaultMath | kCublasExactPartialSums));
+  return handle;
+}
+
 } // namespace
 
 const Cublas* Blas::library() {
@@ -144,21 +160,24 @@ const Cublas* Blas::library() {
   return found;
 }
 
-CublasHandle Blas::handle() {
-  std::call_once(created_, [this] {
-    const Cublas* cublas = library();
-    if (cublas == nullptr) return;
-    // A library that is too new for the driver, or that does not know the device, is none.
-    if (cublas->create(&handle_) != CublasStatus::kSuccess) {
-      handle_ = nullptr;
-      note("cublasCreate", cudaGetLastError());
-      return;
-    }
-    checkBlas(
-        "cublasSetMathMode",
-        cublas->setMathMode(handle_, kCublasDefaultMath | kCublasExactPartialSums));
-  });
-  return handle_;
+Blas::Taken::Taken(Blas& of) : of_(of) {
+  const std::lock_guard guard(of.mutex_);
+  if (of.unusable_) return;
+  if (of.idle_.empty()) {
+    handle_ = created();
+    // Without one it is for good; without another there is the driver's own way.
+    of.unusable_ = handle_ == nullptr && of.made_ == 0;
+    of.made_ += handle_ != nullptr ? 1 : 0;
+  } else {
+    handle_ = of.idle_.back();
+    of.idle_.pop_back();
+  }
+}
+
+Blas::Taken::~Taken() {
+  if (handle_ == nullptr) return;
+  const std::lock_guard guard(of_.mutex_);
+  of_.idle_.push_back(handle_);
 }
 
 bool Blas::takes(const MatrixProduct& product) {
@@ -173,19 +192,21 @@ bool Blas::takes(const MatrixProduct& product) {
         product.out_leading}) {
     if (!isInt(length)) return false;
   }
-  return handle() != nullptr;
+  return Taken(*this).get() != nullptr;
 }
 
 bool Blas::multiply(
     const MatrixProduct& product, cudaStream_t stream, void* workspace, size_t bytes) {
   const Cublas& cublas = *library();
-  const std::lock_guard guard(mutex_);
-  checkBlas("cublasSetStream", cublas.setStream(handle_, stream)); // forgets the workspace
-  checkBlas("cublasSetWorkspace", cublas.setWorkspace(handle_, workspace, bytes));
+  const Taken taken(*this);
+  const CublasHandle handle = taken.get();
+  if (handle == nullptr) return false;
+  checkBlas("cublasSetStream", cublas.setStream(handle, stream)); // forgets the workspace
+  checkBlas("cublasSetWorkspace", cublas.setWorkspace(handle, workspace, bytes));
   // The library has more algorithms for a single product than for a batch of one.
   const bool alone = product.batch == 1;
   const CublasStatus status =
-      alone ? multiplyOne(cublas, handle_, product) : multiplyBatch(cublas, handle_, product);
+      alone ? multiplyOne(cublas, handle, product) : multiplyBatch(cublas, handle, product);
   if (status == CublasStatus::kNotSupported || status == CublasStatus::kArchMismatch) return false;
   checkBlas(alone ? "cublasGemmEx" : "cublasGemmStridedBatchedEx", status);
   return true;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Matrix products by the vendor's library, for one device.
+// Matrix products by the vendor's library, for one device. Thread-safe.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <mutex>
+#include <vector>
 
 #include "drivers/cuda/cublas.h"
 #include "kernels/matrix_product.h"
@@ -29,12 +30,27 @@ class Blas {
       const kernels::MatrixProduct& product, cudaStream_t stream, void* workspace, size_t bytes);
 
  private:
-  /// The handle, NULL where there is none to be had.
-  CublasHandle handle();
+  /// A handle that nobody else has for as long as this lives: its stream and its workspace are
+  /// those of one call. It is NULL where there is none to be had.
+  class Taken {
+   public:
+    explicit Taken(Blas& of);
+    ~Taken();
+    Taken(const Taken&) = delete;
+    Taken& operator=(const Taken&) = delete;
+    CublasHandle get() const {
+      return handle_;
+    }
 
-  std::mutex mutex_; // of the handle, whose stream and workspace belong to one call
-  std::once_flag created_;
-  CublasHandle handle_ = nullptr; // never destroyed: CUDA may end before the driver does
+   private:
+    Blas& of_;
+    CublasHandle handle_ = nullptr;
+  };
+
+  std::mutex mutex_;               // of what follows
+  std::vector<CublasHandle> idle_; // never destroyed: CUDA may end before the driver does
+  size_t made_ = 0;
+  bool unusable_ = false;
 };
 
 } // namespace puone::cuda
