@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a kernel reports an error that only it can detect, for example an index that is out of
 // bounds: it raises a device error and continues without the invalid access. The next
-// synchronisation reports the error.
+// synchronisation reports the error, with the text of drivers/common/device_error_text.h.
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "kernels/target.h"
 
@@ -41,17 +39,5 @@ struct DeviceError {
     record->values[1] = b;
   }
 };
-
-/// The message with the record's values in place of each "{}".
-inline std::string errorText(std::string_view message, const ErrorRecord& record) {
-  std::string text;
-  for (const int64_t value : record.values) {
-    const size_t place = message.find("{}");
-    if (place == std::string_view::npos) break;
-    text.append(message.substr(0, place)).append(std::to_string(value));
-    message.remove_prefix(place + 2);
-  }
-  return text.append(message);
-}
 
 } // namespace puone::kernels

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "drivers/common/device_error_text.h"
 #include "drivers/common/error.h"
 #include "drivers/cuda/status.h"
 
@@ -79,7 +80,7 @@ std::optional<Failure> DeviceErrors::read(kernels::ErrorRecord& record) const {
   return Failure{
       code % kTickets,
       &record,
-      kernels::errorText(messages_.at((code >> kTicketBits) - 1), record)};
+      deviceErrorText(messages_.at((code >> kTicketBits) - 1), record)};
 }
 
 } // namespace puone::cuda

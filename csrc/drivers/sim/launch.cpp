@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "drivers/common/device_error_text.h"
 #include "drivers/common/error.h"
 
 namespace puone::sim {
@@ -39,7 +40,7 @@ kernels::DeviceError SimLaunch::deviceError(std::string_view message) {
 
 void SimLaunch::throwDeviceError() const {
   if (error_.code == 0) return;
-  fail(PUONE_INTERNAL, "%s", kernels::errorText(error_messages_[error_.code - 1], error_).c_str());
+  fail(PUONE_INTERNAL, "%s", deviceErrorText(error_messages_[error_.code - 1], error_).c_str());
 }
 
 void SimLaunch::spread(int64_t n, int64_t grain, RangeBody body, const void* context) {

@@ -32,7 +32,7 @@ class Launch {
         &body);
   }
 
-  /// An error that the kernel may raise; errorText() documents `message`. Only the first one of a
+  /// An error that the kernel may raise; deviceErrorText() documents `message`. Only the first one of a
   /// launch is reported.
   virtual DeviceError deviceError(std::string_view message) = 0;
 

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 
 #include "kernels/host/blocks.h"
@@ -240,25 +239,44 @@ class ModuleBlock : public Block {
     launch_->forRanges(n, grain, f);
   }
 
+  /// Memory for n results. A std::unique_ptr would do, but <memory> takes the compiler as long as
+  /// all else that a module includes.
+  template <class T>
+  class Results {
+   public:
+    explicit Results(int64_t n) : data_(new T[static_cast<size_t>(n)]()) {}
+    ~Results() {
+      delete[] data_;
+    }
+    Results(const Results&) = delete;
+    Results& operator=(const Results&) = delete;
+    T* at(int64_t i) const {
+      return data_ + i;
+    }
+
+   private:
+    T* const data_;
+  };
+
   /// make(begin, size, out) for each piece of [0, n), then take(out) of each in order; `out` has
   /// room for `width` results.
   template <class T, class Make, class Take>
   void inPieces(int64_t n, int64_t size, int64_t width, const Make& make, const Take& take) const {
     const int64_t pieces = (n + size - 1) / size;
     const int64_t kept = launch_ == nullptr ? 1 : pieces;
-    const auto results = std::make_unique<T[]>(static_cast<size_t>(kept * width));
+    const Results<T> results(kept * width);
     const auto makePiece = [&](int64_t piece, T* out) {
       make(piece * size, std::min(size, n - piece * size), out);
     };
     if (launch_ != nullptr) {
       launch_->forRanges(pieces, kGrain / size / width + 1, [&](int64_t begin, int64_t end) {
         for (int64_t piece = begin; piece < end; ++piece) {
-          makePiece(piece, &results[static_cast<size_t>(piece * width)]);
+          makePiece(piece, results.at(piece * width));
         }
       });
     }
     for (int64_t piece = 0; piece < pieces; ++piece) {
-      T* const result = &results[launch_ == nullptr ? 0 : static_cast<size_t>(piece * width)];
+      T* const result = results.at(launch_ == nullptr ? 0 : piece * width);
       if (launch_ == nullptr) makePiece(piece, result);
       take(result);
     }

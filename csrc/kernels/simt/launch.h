@@ -37,7 +37,7 @@ class Launch {
     return false;
   }
 
-  /// An error that device code may raise; errorText() documents `message`. Only the first one of a
+  /// An error that device code may raise; deviceErrorText() documents `message`. Only the first one of a
   /// launch is reported.
   virtual DeviceError deviceError(std::string_view message) = 0;
 
