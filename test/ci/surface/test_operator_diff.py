@@ -164,3 +164,13 @@ def test_operators_of_named_tensors_that_go_are_explained(tmp_path: Path) -> Non
     assert (finding.rule, finding.name) == ("operator_removed", "aten::any.dimname")
     assert finding.severity is Severity.COMPILE_BREAK
     assert "named tensors" in finding.message
+
+
+def test_derived_operators_that_go_are_told_in_the_order_of_their_names(tmp_path: Path) -> None:
+    names = [f"f.o{i}" for i in range(9)]
+    before = operator_snapshot(tmp_path / "a", F + f"  autogen: {', '.join(reversed(names))}\n")
+    (finding,) = differences(before, operator_snapshot(tmp_path / "b", F))
+    told = [
+        name for name in finding.message.replace(",", "").split() if name.startswith("aten::f.")
+    ]
+    assert told == [f"aten::{name}" for name in names]

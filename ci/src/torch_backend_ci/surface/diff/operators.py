@@ -46,7 +46,7 @@ def findings(
                 yield _added(now)
         elif was is not None and name not in derived_after:
             yield _removed(was)
-    for name in derived_before.keys() - derived_after.keys() - after.keys():
+    for name in sorted(derived_before.keys() - derived_after.keys() - after.keys()):
         yield finding("generated_operator_removed", derived_before[name], None, generated=name)
     for name in sorted(derived_after.keys() - derived_before.keys() - before.keys()):
         yield finding("generated_operator_added", None, derived_after[name], generated=name)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -57,15 +58,16 @@ class _Comparison:
 
     def findings(self) -> Iterator[Finding]:
         removed, added = [], []
+        classes_before, classes_after = _Classes(self.before), _Classes(self.after)
         for name in sorted(self.before.keys() | self.after.keys()):
             was, now = _only(self.before.get(name)), _only(self.after.get(name))
             if was is not None and now is not None:
                 yield from _changed(was, now)
                 if was.kind == now.kind == "module":
                     yield from _module(was, now, self.after)
-            elif was is not None and self._is_missing(was, self.before, self.after):
+            elif was is not None and _is_missing(was, self.before, classes_after):
                 removed.append(was)
-            elif now is not None and self._is_missing(now, self.after, self.before):
+            elif now is not None and _is_missing(now, self.after, classes_before):
                 added.append(now)
         for was, now in pair_renames(removed, added, _could_be_renamed):
             removed.remove(was)
@@ -82,18 +84,6 @@ class _Comparison:
             else:
                 yield finding(self._rule_of_added(now), None, now)
 
-    def _is_missing(self, one: Declaration, here: Declarations, there: Declarations) -> bool:
-        """There is no trace of it: its class or module is still there, and does not inherit it."""
-        owner = scope(one.name)
-        was, now = _only(here.get(owner)), _only(there.get(owner))
-        if was is not None and (now is None or now.kind != was.kind):
-            return False  # said of the whole class or module
-        if now is not None and simple(one.name) in now.facts.get("passed_on", ()):
-            return False  # it is defined elsewhere, and can be imported from here all the same
-        if was is not None and now is not None and _gains_unknown_base(was, now, there):
-            return False  # it may have it from there
-        return not _inherited(there, owner, simple(one.name), frozenset())
-
     def _rule_of_added(self, now: Declaration) -> str:
         owner = _only(self.after.get(scope(now.name)))
         if owner is not None and owner.kind == "class":
@@ -109,24 +99,46 @@ def _only(declarations: list[Declaration] | None) -> Declaration | None:
     return declarations[0] if declarations else None
 
 
-def _gains_unknown_base(was: Declaration, now: Declaration, there: Declarations) -> bool:
-    """Whether a class has a base that it had not, and that the snapshot does not have."""
-    gained = {simple(base) for base in _bases(now)} - {simple(base) for base in _bases(was)}
-    known = {simple(name) for name, found in there.items() if found[0].kind == "class"}
-    return not gained <= known
+class _Classes:
+    """The classes of a snapshot. Bases are known by their last name."""
+
+    def __init__(self, declarations: Declarations) -> None:
+        self.declarations = declarations
+        self._named: dict[str, list[str]] = defaultdict(list)
+        for name, found in declarations.items():
+            if found[0].kind == "class":
+                self._named[simple(name)].append(name)
+
+    def lack_base(self, was: Declaration, now: Declaration) -> bool:
+        """Whether a class has a base that it had not, and that the snapshot does not have."""
+        gained = {simple(base) for base in _bases(now)} - {simple(base) for base in _bases(was)}
+        return not gained <= self._named.keys()
+
+    def inherit(self, cls: str, member: str, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether a class still has a member from a base."""
+        declaration = _only(self.declarations.get(cls))
+        if declaration is None or cls in seen:
+            return False
+        bases = {simple(base) for base in _bases(declaration)}
+        return any(
+            f"{name}.{member}" in self.declarations or self.inherit(name, member, seen | {cls})
+            for base in bases
+            for name in self._named.get(base, ())
+        )
 
 
-def _inherited(there: Declarations, cls: str, member: str, seen: frozenset[str]) -> bool:
-    """Whether a class still has a member from a base; bases are known by their last name."""
-    declaration = _only(there.get(cls))
-    if declaration is None or cls in seen:
-        return False
-    bases = {simple(base) for base in _bases(declaration)}
-    return any(
-        f"{name}.{member}" in there or _inherited(there, name, member, seen | {cls})
-        for name, found in there.items()
-        if simple(name) in bases and found[0].kind == "class"
-    )
+def _is_missing(one: Declaration, here: Declarations, classes: _Classes) -> bool:
+    """There is no trace of it among the `classes`: its class or module is still there, and does not
+    inherit it."""
+    owner = scope(one.name)
+    was, now = _only(here.get(owner)), _only(classes.declarations.get(owner))
+    if was is not None and (now is None or now.kind != was.kind):
+        return False  # said of the whole class or module
+    if now is not None and simple(one.name) in now.facts.get("passed_on", ()):
+        return False  # it is defined elsewhere, and can be imported from here all the same
+    if was is not None and now is not None and classes.lack_base(was, now):
+        return False  # it may have it from there
+    return not classes.inherit(owner, simple(one.name))
 
 
 def _bases(cls: Declaration) -> list[str]:
