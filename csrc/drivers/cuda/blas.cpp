@@ -139,7 +139,7 @@ CublasStatus multiplyBatch(
 
 /// NULL where the library is too new for the driver, or does not know the device: there is none
 /// then.
-CublasHandle created() {
+CublasHandle createHandle() {
   const Cublas* const cublas = Blas::library();
   CublasHandle handle = nullptr;
   if (cublas == nullptr) return nullptr;
@@ -164,7 +164,7 @@ Blas::Taken::Taken(Blas& of) : of_(of) {
   const std::lock_guard guard(of.mutex_);
   if (of.unusable_) return;
   if (of.idle_.empty()) {
-    handle_ = created();
+    handle_ = createHandle();
     // Without one it is for good; without another there is the driver's own way.
     of.unusable_ = handle_ == nullptr && of.made_ == 0;
     of.made_ += handle_ != nullptr ? 1 : 0;
