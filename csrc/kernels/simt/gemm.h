@@ -15,10 +15,13 @@
 //   kBlocks, kGatheringBlocks          to fit on a multiprocessor: where both factors have
 //                                      vectors, and where one has none
 //   Shared                             shared memory: left[2] and right[2], for two steps
-//   isAlongDepth(factor)               how the parts of a factor are arranged; the two below say it
+//   isAlongDepth(factor)               how a factor's parts are arranged: for Part and Sums::add()
 //   Part<Factor, rows>(factor, along)  a factor's part of a step, in registers: fetch(), store()
 //   Sums                               what a thread has of the sums: add() takes a step;
 //   kStages, kStageRows, kStagePitch   stage() writes a few rows of the tile, row() says which
+//
+// A factor has isAlongDepth(), whether neighbouring threads should fetch along the depth, and
+// fetch(); with kHasVectors also vector(), for elements that lie side by side.
 #pragma once
 
 #include <algorithm>
@@ -79,7 +82,6 @@ struct StridedFactor {
   int64_t depth_stride;
   bool conj;
 
-  /// Whether neighbouring threads should fetch elements along the depth.
   bool isAlongDepth() const {
     return std::abs(depth_stride) < std::abs(row_stride);
   }
