@@ -21,7 +21,6 @@ def with_driver(
 ) -> Ending:
     """How `work`, which is given the driver, ended in a process of its own. The payload is what it
     returns, as text.
-
     """
 
     def run() -> bytes:

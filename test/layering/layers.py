@@ -89,7 +89,7 @@ VENDOR_ALLOWED = {
     (
         "csrc/aten/linalg/matmul.cpp",
         "Float32Backend::CUDA",
-    ): "torch's setting for TF32, of any device",
+    ): "torch's name of a setting, beside that of oneDNN",
     (SCAFFOLD + "edits.py", "DRIVER cuda sim"): "a line of CMakeLists.txt that is replaced",
     (SCAFFOLD + "edits.py", "sim cuda template host"): "a line of CMakeLists.txt that is replaced",
     (SCAFFOLD + "edits.py", "PUONE_CUDA"): "a line of pyproject.toml that is left out",

@@ -261,9 +261,8 @@ template <bool kTransposed>
 void loadMatrices(Warp& warp, const Instruction& in, uint32_t mask) {
   constexpr uint32_t kRowBytes = 16;
   std::array<std::array<uint16_t, 8>, 32> rows{};
-  const uint32_t addressed = 8u * in.dests;
-  atAddresses(warp, in, mask, [&](uint32_t lane, uint64_t address) {
-    if (lane >= addressed) return;
+  const auto addressing = static_cast<uint32_t>((uint64_t{1} << 8 * in.dests) - 1);
+  atAddresses(warp, in, mask & addressing, [&](uint32_t lane, uint64_t address) {
     const auto* at = locate(warp, in, lane, address, kRowBytes, Access::kRead, nullptr);
     std::memcpy(rows[lane].data(), at, kRowBytes);
   });

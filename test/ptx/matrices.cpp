@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // mma.sync (PTX ISA 9.7.14.5): a warp multiplies matrices whose elements its lanes share out.
-// Products are exact; their sum is rounded once, where PTX asks for single precision at least.
+// Products are exact, and added in double precision, where PTX asks for single precision at least.
 #include <array>
 #include <bit>
 #include <cstdint>

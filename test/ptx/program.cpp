@@ -367,12 +367,17 @@ class Decoder {
     in.option = operation.option;
     in.known = operation.known;
     const size_t colon = operation.widths.find(':');
+    const bool together = operation.widths.back() == '*';
     std::vector<const Term*> dests, terms;
     for (const Term& term : statement.terms) {
-      const bool gives = colon > 0 && &term == statement.terms.data();
-      append(term, gives ? dests : terms);
+      if (colon > 0 && &term == statement.terms.data()) {
+        append(term, dests);
+      } else if (together) {
+        append(term, terms);
+      } else {
+        terms.push_back(&term);
+      }
     }
-    const bool together = operation.widths.back() == '*';
     const bool fits = dests.size() <= colon && (dests.size() == colon || colon == 2) &&
                       terms.size() + together + colon + 1 == operation.widths.size();
     if (!fits) throw Violation(Kind::kSyntax, "the number of operands does not fit");

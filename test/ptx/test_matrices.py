@@ -117,7 +117,7 @@ def test_tf32_has_the_upper_19_bits_of_a_number() -> None:
 
 
 def loaded(count: int, transposed: bool, rows: int = 32, offset: int = 0) -> Any:
-    """By register and lane: what ldmatrix gives of `rows` rows of 8 elements, which count on."""
+    """By register and lane: what ldmatrix gives of `rows` rows of 8 elements, which count up."""
     registers = ", ".join(f"%r{10 + i}" for i in range(count))
     stores = "\n".join(f"st.global.b32 [%rd5+{128 * i}], %r{10 + i};" for i in range(count))
     trans = ".trans" if transposed else ""

@@ -73,10 +73,23 @@ for precision in "high", "medium":
     expect(1)
 torch.set_float32_matmul_precision("highest")
 expect(fine)
-torch.backends.cuda.matmul.fp32_precision = "tf32"  # beside the older setting
+torch.backends.cuda.matmul.fp32_precision = "tf32"  # of one kind of device
+expect(fine)
+torch.backends.mkldnn.matmul.fp32_precision = "tf32"
 expect(1)
 """
     succeeds(python, code, **ON_STANDIN, **library)
+
+
+@needs_standin
+def test_products_heed_the_precision_of_all_devices(python: Python) -> None:
+    code = """
+import torch, torch_puone
+torch.backends.fp32_precision = "tf32"
+a, b = torch.full((3, 20), 1 + 2.0**-12, device="puone"), torch.eye(20, device="puone")
+assert (a @ b == 1).all()
+"""
+    succeeds(python, code, **ON_STANDIN, PUONE_CUDA_BLAS="none")
 
 
 def test_sim_computes_products_in_full_whatever_torch_allows(python: Python) -> None:

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <thread>
 
 #include "drivers/cuda/cublas.h"
 #include "kernels/types.h"
@@ -23,7 +24,7 @@ using namespace puone::kernels::PUONE_ISA;
 namespace puone::cuda {
 
 struct CublasContext {
-  std::atomic<bool> busy{false};
+  std::atomic<std::thread::id> user;
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;
   int math_mode = -1;
@@ -38,23 +39,12 @@ std::atomic<size_t> products{0};
 std::atomic<bool> refuses{false};
 std::atomic<size_t> handles{0};
 
-/// A call with a handle, which no other thread may use at the same time.
-class Use {
- public:
-  explicit Use(CublasHandle handle) : handle_(handle) {
-    if (!handle->busy.exchange(true)) return;
-    std::fputs("cublas: two threads use a handle at the same time\n", stderr);
-    std::abort();
-  }
-  ~Use() {
-    handle_->busy = false;
-  }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-
- private:
-  CublasHandle handle_;
-};
+/// From the choice of a stream to the product a handle is of one thread.
+void requireUser(CublasHandle handle) {
+  if (handle->user == std::this_thread::get_id()) return;
+  std::fputs("cublas: two threads use a handle at the same time\n", stderr);
+  std::abort();
+}
 
 struct Factor {
   CublasOperation operation;
@@ -198,7 +188,7 @@ CublasStatus queue(
     const void* alpha,
     const void* beta,
     const Types& types) {
-  const Use use(handle);
+  requireUser(handle);
   const bool ready = handle->stream != nullptr && handle->workspace != nullptr &&
                      handle->math_mode == (kCublasDefaultMath | kCublasExactPartialSums);
   if (!ready || services == nullptr) return CublasStatus::kNotInitialized;
@@ -246,14 +236,14 @@ PUBLIC CublasStatus cublasCreate_v2(CublasHandle* out) {
 }
 
 PUBLIC CublasStatus cublasSetStream_v2(CublasHandle handle, cudaStream_t stream) {
-  const Use use(handle);
+  handle->user = std::this_thread::get_id();
   handle->stream = stream;
   handle->workspace = nullptr; // cuBLAS goes back to its own
   return CublasStatus::kSuccess;
 }
 
 PUBLIC CublasStatus cublasSetWorkspace_v2(CublasHandle handle, void* workspace, size_t) {
-  const Use use(handle);
+  requireUser(handle);
   handle->workspace = workspace;
   return CublasStatus::kSuccess;
 }

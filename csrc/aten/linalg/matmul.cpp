@@ -64,12 +64,14 @@ bool overlaps(const Tensor& out, const Tensor& input) {
   return out.is_alias_of(input) && at::get_overlap_status(out, input) != at::MemOverlapStatus::No;
 }
 
-// torch has no setting of its own for a backend like this. That of CUDA is what a call of
-// torch.set_float32_matmul_precision("high") changes, and it has TF32.
+// torch has settings for CUDA and for oneDNN. What both allow was asked of all devices: by
+// torch.set_float32_matmul_precision, or torch.backends.fp32_precision.
 bool allowsTf32() {
-  const auto precision =
-      at::globalContext().float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL);
-  return precision == at::Float32Precision::TF32;
+  const auto allows = [](at::Float32Backend backend) {
+    const auto precision = at::globalContext().float32Precision(backend, at::Float32Op::MATMUL);
+    return precision == at::Float32Precision::TF32 || precision == at::Float32Precision::BF16;
+  };
+  return allows(at::Float32Backend::CUDA) && allows(at::Float32Backend::MKLDNN);
 }
 
 // out = beta * self + alpha * (a @ b); all of two dimensions, or all of three. With beta 0, self is

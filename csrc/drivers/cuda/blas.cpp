@@ -161,23 +161,30 @@ const Cublas* Blas::library() {
 }
 
 Blas::Taken::Taken(Blas& of) : of_(of) {
-  const std::lock_guard guard(of.mutex_);
-  if (of.unusable_) return;
-  if (of.idle_.empty()) {
+  std::unique_lock guard(of.mutex_);
+  if (of.idle_.empty() && !of.has_all_) {
+    guard.unlock();
     handle_ = createHandle();
-    // Without one it is for good; without another there is the driver's own way.
-    of.unusable_ = handle_ == nullptr && of.made_ == 0;
-    of.made_ += handle_ != nullptr ? 1 : 0;
-  } else {
-    handle_ = of.idle_.back();
-    of.idle_.pop_back();
+    guard.lock();
+    if (handle_ != nullptr) {
+      of.idle_.reserve(++of.made_);
+      return;
+    }
+    of.has_all_ = true;
   }
+  if (of.made_ == 0) return;
+  of.returned_.wait(guard, [&] { return !of.idle_.empty(); });
+  handle_ = of.idle_.back();
+  of.idle_.pop_back();
 }
 
 Blas::Taken::~Taken() {
   if (handle_ == nullptr) return;
-  const std::lock_guard guard(of_.mutex_);
-  of_.idle_.push_back(handle_);
+  {
+    const std::lock_guard guard(of_.mutex_);
+    of_.idle_.push_back(handle_);
+  }
+  of_.returned_.notify_one();
 }
 
 bool Blas::takes(const MatrixProduct& product) {

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <condition_variable>
 #include <cstddef>
 #include <mutex>
 #include <vector>
@@ -31,7 +32,7 @@ class Blas {
 
  private:
   /// A handle that nobody else has for as long as this lives: its stream and its workspace are
-  /// those of one call. It is NULL where there is none to be had.
+  /// those of one call. NULL where there is none to be had; waits for one where there are no more.
   class Taken {
    public:
     explicit Taken(Blas& of);
@@ -47,10 +48,11 @@ class Blas {
     CublasHandle handle_ = nullptr;
   };
 
-  std::mutex mutex_;               // of what follows
+  std::mutex mutex_; // of what follows
+  std::condition_variable returned_;
   std::vector<CublasHandle> idle_; // never destroyed: CUDA may end before the driver does
   size_t made_ = 0;
-  bool unusable_ = false;
+  bool has_all_ = false; // no further one can be made
 };
 
 } // namespace puone::cuda

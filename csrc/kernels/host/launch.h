@@ -32,8 +32,8 @@ class Launch {
         &body);
   }
 
-  /// An error that the kernel may raise; deviceErrorText() documents `message`. Only the first one of a
-  /// launch is reported.
+  /// An error that the kernel may raise; deviceErrorText() documents `message`. Only the first one
+  /// of a launch is reported.
   virtual DeviceError deviceError(std::string_view message) = 0;
 
   /// The work takes at least `ns` nanoseconds. It occupies no core meanwhile.

@@ -37,8 +37,8 @@ class Launch {
     return false;
   }
 
-  /// An error that device code may raise; deviceErrorText() documents `message`. Only the first one of a
-  /// launch is reported.
+  /// An error that device code may raise; deviceErrorText() documents `message`. Only the first one
+  /// of a launch is reported.
   virtual DeviceError deviceError(std::string_view message) = 0;
 
   /// The work of this launch takes at least `ns` nanoseconds.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/compute.h"
 #include "kernels/simt/gemm.h"

@@ -8,12 +8,12 @@
 //                                      a[2] and a[3]; of column g of b the same in b[0] and b[1];
 //                                      and of the sums rows g and g + 8 at columns 2t and 2t + 1.
 //                                      Products are exact, sums are floats
-//   loadMatrices<transposed>(out, at)  four matrices of 8 rows of 16 bytes in shared memory: the
-//   lane
-//                                      8m + r has the address of row r of matrix m. The lane 4r + c
+//   loadMatrices<transposed>(out, at)  four matrices of 8 rows of 16 bytes in shared memory: lane
+//                                      8m + r has the address of row r of matrix m. Lane 4r + c
 //                                      gets in out[m] word c of row r; of a transposed matrix of
 //                                      16-bit elements rows 2c and 2c + 1 of column r
-//   toTf32(value)                      the bits of a float rounded to 10 bits behind the point
+//   toTf32(value)                      the bits of a float rounded to 10 bits behind the point; the
+//                                      largest ones become infinite
 #pragma once
 
 namespace puone::kernels::dialect {
