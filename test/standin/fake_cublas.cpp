@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <complex>
 #include <cstdint>
 #include <cstdio>
@@ -243,6 +244,8 @@ PUBLIC CublasStatus cublasSetStream_v2(CublasHandle handle, cudaStream_t stream)
 }
 
 PUBLIC CublasStatus cublasSetWorkspace_v2(CublasHandle handle, void* workspace, size_t) {
+  // Long enough for another thread that has this handle to come here, too.
+  std::this_thread::sleep_for(std::chrono::microseconds(100));
   requireUser(handle);
   handle->workspace = workspace;
   return CublasStatus::kSuccess;
