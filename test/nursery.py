@@ -145,6 +145,7 @@ def _warm_up() -> dict[str, str]:
         options = ["-p", "torch_conformance.plugin", "-p", "no:cacheprovider", "--rootdir", folder]
         status = pytest.main([*options, f"--checks-dir={folder}", "--list"])
     assert status == pytest.ExitCode.NO_TESTS_COLLECTED, status
+    sys.stdout.flush()  # each fork would write what is left in the buffer
     assert "torch" in sys.modules
     del sys.modules[PLUGIN]
     threads = os.listdir("/proc/self/task")
