@@ -78,9 +78,7 @@ std::optional<Failure> DeviceErrors::read(kernels::ErrorRecord& record) const {
   if (code == 0) return std::nullopt;
   const std::lock_guard guard(mutex_);
   return Failure{
-      code % kTickets,
-      &record,
-      deviceErrorText(messages_.at((code >> kTicketBits) - 1), record)};
+      code % kTickets, &record, deviceErrorText(messages_.at((code >> kTicketBits) - 1), record)};
 }
 
 } // namespace puone::cuda
