@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "floats.h"
@@ -278,24 +279,37 @@ void loadMatrices(Warp& warp, const Instruction& in, uint32_t mask) {
   }
 }
 
-/// ldmatrix.sync.aligned.m8n8.{x1,x2,x4}[.trans].shared.b16
-bool decodeMatrices(const std::string& word, Instruction& in, AccessName& name) {
-  for (const uint32_t count : {1u, 2u, 4u}) {
-    const std::string begin = "ldmatrix.sync.aligned.m8n8.x" + std::to_string(count);
-    for (const bool transposed : {false, true}) {
-      for (const std::string space : {".shared", ".shared::cta"}) {
-        if (word != begin + (transposed ? ".trans" : "") + space + ".b16") continue;
-        name = {AccessName::Verb::kLoad, count};
-        in.run = transposed ? loadMatrices<true> : loadMatrices<false>;
-        in.flow = Flow::kExchange;
-        in.known = Known::kItself;
-        in.space = Space::kShared;
-        in.bytes = 4;
-        return true;
+struct Matrices {
+  uint32_t count;
+  Run run;
+};
+
+/// ldmatrix.sync.aligned.m8n8.{x1,x2,x4}[.trans].shared[::cta].b16
+const std::map<std::string, Matrices>& matrixLoads() {
+  static const std::map<std::string, Matrices> all = [] {
+    std::map<std::string, Matrices> table;
+    for (const uint32_t count : {1u, 2u, 4u}) {
+      const std::string begin = "ldmatrix.sync.aligned.m8n8.x" + std::to_string(count);
+      for (const char* const end : {".shared.b16", ".shared::cta.b16"}) {
+        table[begin + end] = {count, loadMatrices<false>};
+        table[begin + ".trans" + end] = {count, loadMatrices<true>};
       }
     }
-  }
-  return false;
+    return table;
+  }();
+  return all;
+}
+
+bool decodeMatrices(const std::string& word, Instruction& in, AccessName& name) {
+  const auto found = matrixLoads().find(word);
+  if (found == matrixLoads().end()) return false;
+  name = {AccessName::Verb::kLoad, found->second.count};
+  in.run = found->second.run;
+  in.flow = Flow::kExchange;
+  in.known = Known::kItself;
+  in.space = Space::kShared;
+  in.bytes = 4;
+  return true;
 }
 
 std::vector<std::string> parts(const std::string& word) {

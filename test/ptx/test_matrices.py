@@ -9,30 +9,20 @@ import numpy as np
 import pytest
 from ptx_executor import DeviceCodeError, Memory, Module, kernel, needs_ptx
 
+from hal_conformance.answers import encode
+from hal_conformance.kernels import DType
+
 pytestmark = needs_ptx
 
 LANES = np.arange(32)
 GROUP, IN_GROUP = LANES // 4, LANES % 4
 
 
-def halves(values: Any) -> Any:
-    return values.astype(np.float16).view(np.uint16)
-
-
-def bfloats(values: Any) -> Any:
-    """Of values that bfloat16 has."""
-    return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-
-
-def singles(values: Any) -> Any:
-    return values.astype(np.float32).view(np.uint32)
-
-
-#: type: shape, bits of numbers.
+#: type: shape, how its numbers are stored.
 TYPES = {
-    "f16": ("m16n8k16", halves),
-    "bf16": ("m16n8k16", bfloats),
-    "tf32": ("m16n8k8", singles),
+    "f16": ("m16n8k16", DType.FLOAT16),
+    "bf16": ("m16n8k16", DType.BFLOAT16),
+    "tf32": ("m16n8k8", DType.FLOAT32),
 }
 
 
@@ -64,9 +54,10 @@ def words(matrix: Any, where: list[Any]) -> Any:
 
 
 def multiplied(type: str, a: Any, b: Any, c: Any) -> Any:
-    shape, bits = TYPES[type]
+    shape, stored = TYPES[type]
     of_a, of_b = places(type)
-    given = [words(bits(a), of_a), words(bits(b), of_b), words(singles(c), SUMS)]
+    factors = [words(encode(a, stored), of_a), words(encode(b, stored), of_b)]
+    given = [*factors, words(encode(c, DType.FLOAT32), SUMS)]
     registers = np.concatenate(given)
     assert registers.shape == (10, 32)
     loads = "\n".join(f"ld.global.b32 %r{10 + i}, [%rd4+{128 * i}];" for i in range(10))

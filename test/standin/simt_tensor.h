@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
+#include "kernels/types.h"
 #include "simt_dialect.h"
 
 namespace puone::standin {
@@ -45,14 +47,11 @@ template <kernels::dialect::TensorType kType>
 float element(uint32_t word, uint32_t i) {
   using kernels::dialect::TensorType;
   if constexpr (kType == TensorType::kTf32) return std::bit_cast<float>(word & ~0x1fffu);
-  const uint32_t bits = i == 0 ? word & 0xffff : word >> 16;
-  if constexpr (kType == TensorType::kBFloat16) return std::bit_cast<float>(bits << 16);
-  const float sign = (bits & 0x8000) != 0 ? -1.0f : 1.0f;
-  const auto exponent = static_cast<int>(bits >> 10 & 31);
-  const auto mantissa = static_cast<float>(bits & 0x3ff);
-  if (exponent == 31) return mantissa != 0 ? NAN : sign * INFINITY;
-  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
-  return sign * std::ldexp(mantissa + 1024, exponent - 25);
+  using Stored = std::conditional_t<
+      kType == TensorType::kBFloat16,
+      kernels::PUONE_ISA::BFloat16,
+      kernels::PUONE_ISA::Half>;
+  return kernels::PUONE_ISA::toFloat(Stored{static_cast<uint16_t>(word >> 16 * i)});
 }
 
 } // namespace puone::standin

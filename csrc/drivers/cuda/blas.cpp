@@ -187,6 +187,14 @@ Blas::Taken::~Taken() {
   of_.returned_.notify_one();
 }
 
+bool Blas::isUsable() {
+  {
+    const std::lock_guard guard(mutex_);
+    if (made_ > 0) return true;
+  }
+  return Taken(*this).get() != nullptr;
+}
+
 bool Blas::takes(const MatrixProduct& product) {
   if (!typesOf(product)) return false;
   for (const int64_t length :
@@ -199,7 +207,7 @@ bool Blas::takes(const MatrixProduct& product) {
         product.out_leading}) {
     if (!isInt(length)) return false;
   }
-  return Taken(*this).get() != nullptr;
+  return isUsable();
 }
 
 bool Blas::multiply(

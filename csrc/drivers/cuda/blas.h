@@ -48,6 +48,9 @@ class Blas {
     CublasHandle handle_ = nullptr;
   };
 
+  /// Whether there are handles; makes the first one.
+  bool isUsable();
+
   std::mutex mutex_; // of what follows
   std::condition_variable returned_;
   std::vector<CublasHandle> idle_; // never destroyed: CUDA may end before the driver does
