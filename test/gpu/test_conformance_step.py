@@ -15,6 +15,7 @@ from made import a_run
 from bench.gpu.command import Ended
 from bench.gpu.run import Run
 from bench.gpu.steps import conformance
+from torch_conformance.pytest_plugin import closing
 
 REPORT = {
     "complete": True,
@@ -75,10 +76,16 @@ def test_a_run_that_is_cut_short_keeps_what_its_report_says(
     assert outcome.data["complete"] is False and outcome.data["red"] == ["stream/order:one"]
 
 
+def test_every_exit_code_of_the_suite_has_a_meaning() -> None:
+    ours = {closing.INCOMPLETE, closing.NOTHING_EXECUTED, closing.CANNOT_LOAD}
+    of_pytest = set(pytest.ExitCode) - {pytest.ExitCode.OK}
+    assert set(conformance.MEANING) == of_pytest | ours
+
+
 def test_a_backend_that_cannot_be_loaded_is_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    suite(monkeypatch, 6, None)
+    suite(monkeypatch, closing.CANNOT_LOAD, None)
     assert "the backend cannot be loaded" in conformance.core(a_run(tmp_path)).reason
 
 

@@ -16,14 +16,17 @@ CHUNK = 400
 # probed, so that one card alone is not blamed for the second one.
 PROBED = ("multi_device", "peer_copy", "memory_protected", "fault_injection", "ipc")
 MODULES = ("pytest", "yaml", "numpy", "expecttest", "msgspec")
-# What its README says of its exit codes.
+# The suite's exit codes that are not green; those below 64 are pytest's.
 MEANING = {
     1: "some checks failed",
     2: "it was interrupted",
-    3: "the run is incomplete",
+    3: "the suite itself failed",
     4: "it was called in a wrong way",
-    5: "nothing was executed",
-    6: "the backend cannot be loaded",
+    5: "no check was selected",
+    6: "there were too many warnings",
+    64: "the run is incomplete",
+    65: "nothing was executed",
+    66: "the backend cannot be loaded",
 }
 
 
