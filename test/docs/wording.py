@@ -47,7 +47,7 @@ class Text(NamedTuple):
 
 def words() -> list[Word]:
     """The table."""
-    rows = yaml.safe_load((Path(__file__).parent / "words.yaml").read_text())
+    rows = yaml.load((Path(__file__).parent / "words.yaml").read_text(), yaml.CSafeLoader)
     return [Word(re.compile(row["avoid"], re.IGNORECASE), row["write"]) for row in rows]
 
 

@@ -14,7 +14,9 @@ import yaml
 from mutants.grammar import Source
 from tree_sitter import Node
 
-_RULES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "rules.yaml").read_text())
+_RULES: dict[str, Any] = yaml.load(
+    (Path(__file__).parent / "rules.yaml").read_text(), yaml.CSafeLoader
+)
 _GUARDS = re.compile(_RULES["guards"])
 
 #: Where a mutant is written: in the place of an expression; around a statement, which it skips; in

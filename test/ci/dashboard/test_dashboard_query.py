@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torch_backend_ci.dashboard.read import Model
 
 HERE = Path(__file__).parent
-TOLD = yaml.safe_load((HERE / "dashboard_queries.yaml").read_text(encoding="utf-8"))
+TOLD = yaml.load((HERE / "dashboard_queries.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 @dataclass(frozen=True)

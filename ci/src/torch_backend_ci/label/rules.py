@@ -62,7 +62,7 @@ def load(labels: Path = LABELS, surfaces: Path = catalogue.RULES) -> Rules:
     """Read both files; CiError says what is wrong in one of them, or between them."""
     paths = {s.name: _globs(surfaces, s.name, s.paths) for s in catalogue.load(surfaces).surfaces}
     try:
-        entries = yaml.safe_load(labels.read_text(encoding="utf-8"))
+        entries = yaml.load(labels.read_text(encoding="utf-8"), yaml.CSafeLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise CiError(f"{labels}: {error}") from error
     if not isinstance(entries, list):

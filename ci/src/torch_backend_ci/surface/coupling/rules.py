@@ -158,7 +158,7 @@ def load(vendor: str = "cuda") -> Rules:
 @functools.cache
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return dict(yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise CiError(f"{path}: {error}") from error
 
