@@ -316,7 +316,7 @@ CASES: dict[str, Case] = {
         lambda: (_normal(40), _normal(40).to(torch.float8_e4m3fn)),
     ),
 }
-#: For devices that are slow to simulate: one of each layout.
+#: One of each layout: for devices that are slow to simulate, and for each change.
 FEW = (
     "unary:torch.float32",
     "integers:torch.int64",
