@@ -256,6 +256,7 @@ struct WriteSorted {
   static constexpr int kAhead = 4;
 
   PUONE_DEVICE void operator()(int64_t i) const {
+    const KeyedItem<uint64_t>* const items = sorted.of(0);
     auto column = static_cast<uint32_t>(i);
     const int64_t first = columns.divide(column);
     const uint64_t key = items[first].key;
@@ -288,7 +289,7 @@ struct WriteSorted {
   Choices<PUONE_MAX_INDICES> choices;
   Writes writes;
   Divider columns;
-  const KeyedItem<uint64_t>* items;
+  SortedItems<uint64_t> sorted;
   Elements<T> elements;
   F f;
 };
@@ -338,7 +339,7 @@ void write(
           WriteSegment<T, F>{at, choices, writes, items, Elements<T>(args), f});
       return;
     }
-    const KeyedItem<uint64_t>* const sorted = radixSort(
+    const SortedItems<uint64_t> sorted = radixSort(
         launch,
         items,
         static_cast<KeyedItem<uint64_t>*>(launch.scratch(bytes)),
