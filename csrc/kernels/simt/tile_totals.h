@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The totals of the tiles of lines, from which each tile learns the total of those before it while
 // all are being scanned (Merrill & Garland, Single-pass Parallel Prefix Scan with Decoupled
-// Look-back, NVIDIA 2016).
+// Look-back, 2016).
 //
 // As published, a tile adds up the totals of its predecessors back to the first one that already
 // has a prefix. Which one that is depends on the schedule, and with it how a sum of floats is
