@@ -37,7 +37,8 @@ struct ClearWord {
 
 } // namespace detail
 
-/// Temporary memory of n words, which are 0 before what the launch starts next.
+/// Temporary memory of n words, which are 0 before what the launch starts next. Each source has
+/// words of a type of its own, so that no kernel is compiled twice.
 template <class Word>
 Word* clearWords(Launch& launch, int64_t n) {
   auto* const words = static_cast<Word*>(launch.scratch(static_cast<size_t>(n) * sizeof(Word)));

@@ -314,9 +314,11 @@ SortedItems<Key> radixSort(
   sort.blocks = static_cast<uint32_t>(std::clamp<int64_t>(counting, 1, sort.tiles));
   const auto moves = static_cast<size_t>(lines * (sort.passes + 1));
   sort.moves = static_cast<uint32_t*>(launch.scratch(moves * sizeof(uint32_t)));
-  sort.tickets = clearWords<uint32_t>(launch, sort.passes + lines * sort.passes * kDigits);
+  const int64_t told = lines * sort.tiles * kDigits;
+  const int64_t halves = sort.passes + lines * sort.passes * kDigits;
+  sort.told = clearWords<uint64_t>(launch, told + (halves + 1) / 2);
+  sort.tickets = reinterpret_cast<uint32_t*>(sort.told + told);
   sort.counts = sort.tickets + sort.passes;
-  sort.told = clearWords<uint64_t>(launch, lines * sort.tiles * kDigits);
   const auto start = [&](auto kernel, int64_t blocks, const auto&... more) {
     dialect::start<dialect::Threads::kCooperating>(
         launch.stream(), kernel, static_cast<uint32_t>(blocks), kSortThreads, sort, more...);
