@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Elements of a table, found by indices: "index_get", "index_put" and "index_reduce". Writes to the
-// same destination are performed in order, so that a result never depends on the schedule.
+// same destination are performed in order, so that a result does not depend on the schedule, unless
+// the arguments permit it.
 #include "kernels/args/indexing.h"
 #include "kernels/families/indexing.h"
 

@@ -12,7 +12,7 @@ PUONE_KERNEL(nanmedian) = order<Wanted::kNanMedian>;
 PUONE_KERNEL(mode) = order<Wanted::kMode>;
 
 #ifdef PUONE_SIMT
-template KeyedItem<uint64_t>* radixSort(
+template SortedItems<uint64_t> radixSort(
     Launch& launch,
     KeyedItem<uint64_t>* items,
     KeyedItem<uint64_t>* others,

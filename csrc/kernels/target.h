@@ -11,8 +11,8 @@
 //   PUONE_UNROLL                  before a loop that is to be unrolled
 //   PUONE_ROLLED                  before a loop that is not to be unrolled
 //   PUONE_ON_DEVICE               defined while code for the device itself is compiled
-//   threadIdx, blockIdx, blockDim, gridDim (.x), __syncthreads, __shfl_*_sync, atomic*
-//                                 with the meaning that vendors of such devices agree on
+//   threadIdx, blockIdx, blockDim, gridDim (.x), __syncthreads, __shfl_*_sync, atomic*,
+//   __threadfence                 with the meaning that vendors of such devices agree on
 //   dialect::start(...)           starts a PUONE_GLOBAL function on a native stream
 #pragma once
 

@@ -37,7 +37,9 @@ from hal_conformance.answers import (
     transposed,
 )
 from hal_conformance.kernels import DType
+from hal_conformance.known_answers.cumulative import KERNELS as SCANS
 from hal_conformance.known_answers.gemm import Tf32, numbers, product
+from hal_conformance.known_answers.order import order
 from hal_conformance.known_answers.reduction import reduce_case
 from hal_conformance.known_answers.softmax import forward
 
@@ -100,6 +102,16 @@ def _sum(shape: tuple[int, ...], over: tuple[int, ...]) -> Launch:
     return Launch(Case("sum", "", case.args, check=lambda _: None), 4 * x.size, 4 * math.prod(kept))
 
 
+def _cumsum() -> Launch:
+    scan = next(scan for scan in SCANS if scan.kernel == "cumsum")
+    return Launch(scan.case(F32, ((DENSE,), (0,))), 4 * DENSE, 4 * DENSE)
+
+
+def _sort() -> Launch:
+    case = order("sort", F32, numbers((DENSE,), F32, 1), 0, DENSE)
+    return Launch(case, 4 * DENSE, (4 + 8) * DENSE)
+
+
 def _softmax() -> Launch:
     x = numbers((64, 1024, 1), F32, 1)
     case = forward((F32, F32), x, 0, "")
@@ -133,6 +145,8 @@ LAUNCHES: dict[str, Callable[[], Launch]] = {
     "sum of float32, along rows": partial(_sum, SQUARE, (1,)),
     "sum of float32, along columns": partial(_sum, SQUARE, (0,)),
     "sum of float32, of all": partial(_sum, (DENSE,), (0,)),
+    "cumsum of float32, of a line": _cumsum,
+    "sort of float32, of a line": _sort,
     "softmax of float32": _softmax,
     "gemm of float32": partial(_gemm, F32, 4),
     "gemm of float32, as TF32": partial(_gemm, F32, 4, tf32=Tf32.EXACT),

@@ -3,11 +3,15 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 #include <vector>
 
+#include "runtime.h"
 #include "simt_dialect.h"
 
 namespace puone::standin {
@@ -155,18 +159,27 @@ void Blocks::begin() {
 } // namespace
 
 void runGrid(uint32_t grid, uint32_t threads, bool together, const std::function<void()>& body) {
-  place = {{}, {}, {threads, 1, 1}, {grid, 1, 1}};
-  for (uint32_t block = 0; block < grid; ++block) {
-    place.block.x = block;
-    if (together) {
-      blocks().run(body, threads);
-      continue;
+  const Options& options = runtime().options;
+  std::atomic<uint32_t> begun = 0;
+  const auto run = [&] {
+    place = {{}, {}, {threads, 1, 1}, {grid, 1, 1}};
+    for (uint32_t block = begun++; block < grid; block = begun++) {
+      // A device promises no order.
+      place.block.x = options.adversarial ? grid - 1 - block : block;
+      if (together) {
+        blocks().run(body, threads);
+        continue;
+      }
+      for (uint32_t t = 0; t < threads; ++t) {
+        place.thread.x = t;
+        body();
+      }
     }
-    for (uint32_t t = 0; t < threads; ++t) {
-      place.thread.x = t;
-      body();
-    }
-  }
+  };
+  std::vector<std::jthread> others;
+  for (uint32_t b = 1; b < std::min(options.blocks, grid) && together; ++b)
+    others.emplace_back(run);
+  run();
 }
 
 void barrier() {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "PUONE_STANDIN_";
 constexpr std::string_view kKnown[] = {
-    "DEVICES", "FAIL", "LIBRARY", "MEMORY", "NO_DRIVER", "SEED", "UNGUARDED"};
+    "BLOCKS", "DEVICES", "FAIL", "LIBRARY", "MEMORY", "NO_DRIVER", "SEED", "UNGUARDED"};
 
 /// A misspelt option must not pass for one that has no effect.
 void refuseUnknown() {
@@ -69,6 +69,7 @@ Options Options::fromEnvironment() {
   options.memory = number("PUONE_STANDIN_MEMORY", options.memory >> 20, 1 << 20) << 20;
   options.adversarial = std::getenv("PUONE_STANDIN_SEED") != nullptr;
   options.seed = number("PUONE_STANDIN_SEED", 0, UINT64_MAX);
+  options.blocks = static_cast<uint32_t>(number("PUONE_STANDIN_BLOCKS", 1, 64));
   options.guarded = number("PUONE_STANDIN_UNGUARDED", 0, 1) == 0;
   if (const char* library = std::getenv("PUONE_STANDIN_LIBRARY")) options.library = library;
   options.planted = plantedIn(std::getenv("PUONE_STANDIN_FAIL"));

@@ -27,6 +27,7 @@ struct Options {
   size_t memory = size_t{4} << 30; // PUONE_STANDIN_MEMORY, MiB per device
   bool adversarial = false;        // PUONE_STANDIN_SEED is set: delays, other orders, poison
   uint64_t seed = 0;               // PUONE_STANDIN_SEED
+  uint32_t blocks = 1;             // PUONE_STANDIN_BLOCKS, of a grid that run at the same time
   bool guarded = true;             // PUONE_STANDIN_UNGUARDED=1: the host may access device memory
   std::string library;             // PUONE_STANDIN_LIBRARY: see StandinServices
   std::vector<Planted> planted;    // PUONE_STANDIN_FAIL=name:nth=error,...; error: its number

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernels' SIMT flavour on a host: every thread of a block is a fiber, and blocks run one after
-// the other. Slow, exact, and enough to run the very code that a device would run.
+// the other, or some at a time (PUONE_STANDIN_BLOCKS). Slow, exact, and enough to run the very code
+// that a device would run.
 #pragma once
 
 #include <cmath>
@@ -72,7 +73,9 @@ inline void __syncthreads() {
 inline void __syncwarp(uint32_t /*mask*/ = 0xffffffffu) {
   puone::standin::exchange(0, 0);
 }
-inline void __threadfence() {}
+inline void __threadfence() {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 template <class T>
 T __shfl_sync(uint32_t /*mask*/, T value, int lane) {
   return puone::standin::shuffled(value, static_cast<uint32_t>(lane));

@@ -2,7 +2,8 @@
 """The kernels' flavour for devices, run by the stand-in, and the host's: equal to the last bit.
 
 A function of this file computes a digest, in a process of each driver. What it computes has one
-right result: random numbers, and writes that meet in one place, which are done in order.
+right result: random numbers, and writes that meet in one place, which are done in order where
+deterministic algorithms are asked for.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def numbers(dtype: torch.dtype, shape: tuple[int, ...], source: torch.Generator)
 
 
 def writes_that_meet() -> Iterator[torch.Tensor]:
+    torch.use_deterministic_algorithms(True)
     source = torch.Generator().manual_seed(5)
     for dtype in DTYPES:
         for rows, writes, columns in SHAPES:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "aten/index/lookup.h"
 
+#include <ATen/Context.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros_like.h>
@@ -65,6 +66,8 @@ void launch(
   puone_indexing_args args =
       arguments(lookup.name, iter, has_elements ? 2 : 1, lookup.sizes, strides);
   args.reduction = reduction;
+  // As torch.use_deterministic_algorithms() documents it.
+  args.any_order = at::globalContext().deterministicAlgorithms() ? 0 : 1;
   args.wraps = lookup.wraps;
   setOperand(args.table, iter, writes_table ? 0 : 1);
   if (has_elements) {

@@ -3,7 +3,8 @@
 // the same destination in the table, so the destination of each write is computed first. Writes are
 // divided into segments; only writes of the same segment can conflict. With many or short segments,
 // one thread performs all writes of a segment in order. Otherwise a stable sort groups the writes
-// by destination, and one thread performs all writes to a destination.
+// by destination, and one thread performs all writes to a destination. Sums that are the same in
+// every order, or for which any order is permitted, need none of this: threads add atomically.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "kernels/bits.h"
 #include "kernels/index_check.h"
 #include "kernels/indexing.h"
+#include "kernels/simt/atomic_add.h"
 #include "kernels/simt/map.h"
 #include "kernels/simt/radix_sort.h"
 #include "kernels/simt/strided.h"
@@ -256,6 +258,7 @@ struct WriteSorted {
   static constexpr int kAhead = 4;
 
   PUONE_DEVICE void operator()(int64_t i) const {
+    const KeyedItem<uint64_t>* const items = sorted.of(0);
     auto column = static_cast<uint32_t>(i);
     const int64_t first = columns.divide(column);
     const uint64_t key = items[first].key;
@@ -288,7 +291,7 @@ struct WriteSorted {
   Choices<PUONE_MAX_INDICES> choices;
   Writes writes;
   Divider columns;
-  const KeyedItem<uint64_t>* items;
+  SortedItems<uint64_t> sorted;
   Elements<T> elements;
   F f;
 };
@@ -338,7 +341,7 @@ void write(
           WriteSegment<T, F>{at, choices, writes, items, Elements<T>(args), f});
       return;
     }
-    const KeyedItem<uint64_t>* const sorted = radixSort(
+    const SortedItems<uint64_t> sorted = radixSort(
         launch,
         items,
         static_cast<KeyedItem<uint64_t>*>(launch.scratch(bytes)),
@@ -386,6 +389,32 @@ struct Join {
   int32_t reduction;
 };
 
+template <class T, int kIndices>
+struct AddElement {
+  PUONE_DEVICE void operator()(unsigned char* const* at, int64_t /*i*/) const {
+    int64_t offset;
+    if (chooser.offset(at + 2, offset)) addAtomically(at[0] + offset, elements.at(at[1]));
+  }
+  Chooser<kIndices> chooser;
+  Elements<T> elements;
+};
+
+/// Adds the elements in any order, if that is possible and permitted.
+template <class T, int kIndices>
+bool addInAnyOrder(
+    Launch& launch, const puone_indexing_args& args, const Chooser<kIndices>& chooser) {
+  if constexpr (kAddsAtomically<T>) {
+    if (args.reduction != PUONE_REDUCE_SUM) return false;
+    if (!kSumsExactly<T> && args.any_order == 0) return false;
+    forElements(
+        launch,
+        nestOf<kIndices>(launch, args, false),
+        AddElement<T, kIndices>{chooser, Elements<T>(args)});
+    return true;
+  }
+  return false;
+}
+
 template <int kIndices, class... T>
 void reduceAny(Launch& launch, const puone_indexing_args& args) {
   const bool sums = args.reduction == PUONE_REDUCE_SUM || args.reduction == PUONE_REDUCE_PRODUCT;
@@ -397,7 +426,9 @@ void reduceAny(Launch& launch, const puone_indexing_args& args) {
     if (!sums && (!compares || kIsComplex<Element>)) {
       throw std::invalid_argument("no such reduction in this dtype");
     }
-    write<Element, kIndices>(launch, nest, args, chooser, Join<Element>{args.reduction});
+    if (!addInAnyOrder<Element, kIndices>(launch, args, chooser)) {
+      write<Element, kIndices>(launch, nest, args, chooser, Join<Element>{args.reduction});
+    }
     return true;
   };
   const bool found = ((args.dtype == kDtype<T> && reduce(T{})) || ...);

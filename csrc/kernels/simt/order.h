@@ -241,19 +241,19 @@ struct WriteSorted {
     const int64_t line = i / lines.wanted, to = i - line * lines.wanted;
     int64_t at[Dimensions::kStrides] = {};
     lines.lines.add(line, at);
-    lines.write(at, to, items[line * lines.size + to].position);
+    lines.write(at, to, sorted.of(line)[to].position);
   }
   Lines<Key> lines;
-  const KeyedItem<Key>* items;
+  SortedItems<Key> sorted;
 };
 
 template <class Key>
 struct WriteOne {
   PUONE_DEVICE void operator()(const Block& block, int64_t line) const {
-    results.write(block, line, items + line * results.lines.size);
+    results.write(block, line, sorted.of(line));
   }
   Results<Key> results;
-  const KeyedItem<Key>* items;
+  SortedItems<Key> sorted;
 };
 
 template <class Key>
@@ -285,7 +285,7 @@ void order(Launch& launch, const puone_order_args& args, Wanted wanted) {
                            : static_cast<KeyedItem<Key>*>(launch.scratch(
                                  static_cast<size_t>(elements) * sizeof(KeyedItem<Key>)));
   map(launch, elements, MakeItem<Key>{lines, items});
-  const KeyedItem<Key>* const sorted =
+  const SortedItems<Key> sorted =
       radixSort(launch, items, others, lines.number, lines.size, lines.element * 8);
   if (wanted == Wanted::kSorted) {
     map(launch, lines.number * lines.wanted, WriteSorted<Key>{lines, sorted});

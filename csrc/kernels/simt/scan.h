@@ -1,58 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Scans on a device. A block scans a line, tile by tile; if the lines' elements are interleaved, or
-// the lines are short, a thread scans a line. If that leaves the device idle, lines are divided
-// into chunks: the totals of the chunks are computed first, then scanned, then each chunk is
-// scanned with the total of those before it.
+// the lines are short, a thread scans a line. If that leaves the device idle, several share a line:
+//   - Of blocks, each scans a tile, and learns from the others the total before it
+//     (simt/tile_totals.h), so that elements are read once.
+//   - Of threads, each scans a chunk, which is too long to be kept: the totals of the chunks are
+//     computed first, then scanned, then each chunk is scanned with the total of those before it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <type_traits>
 
 #include "kernels/scan.h"
 #include "kernels/simt/axes.h"
+#include "kernels/simt/block_scan.h"
 #include "kernels/simt/blocks.h"
 #include "kernels/simt/runs.h"
+#include "kernels/simt/shared.h"
+#include "kernels/simt/tile_totals.h"
 #include "kernels/target.h"
 
 namespace puone::kernels::PUONE_ISA {
 namespace detail {
 
-constexpr uint32_t kScanThreads = 256;
-/// Contiguous elements per thread, where a block scans a line.
-constexpr int kScanItems = 4;
-constexpr int64_t kScanTile = kScanThreads * kScanItems;
+/// Contiguous elements per thread, where a block scans a line alone, and where it shares it.
+constexpr int kScanItems = 4, kSharedScanItems = 8;
+constexpr int64_t kSharedScanTile = kScanThreads * kSharedScanItems;
 /// Elements in flight per thread, where a thread scans a line.
 constexpr int kScanAhead = 8;
 /// A thread scans a line of at most this length.
 constexpr int64_t kScanShort = 128;
-/// Which scans have a kernel for interleaved and for short lines.
-template <class Op>
-constexpr bool kScansByThread = true;
-
-/// The exclusive scan of the values of a block's threads. `all` becomes their total.
-template <class Op, class Gathered>
-PUONE_DEVICE Gathered before(const Op& op, Gathered mine, Gathered& all) {
-  constexpr uint32_t kWarps = kScanThreads / kWarpThreads;
-  PUONE_SHARED SharedArray<Gathered, kWarps> memory;
-  Gathered* const warps = memory.data();
-  const uint32_t lane = threadIdx.x % kWarpThreads, warp = threadIdx.x / kWarpThreads;
-  for (uint32_t by = 1; by < kWarpThreads; by *= 2) {
-    const Gathered other = shuffleUp(mine, by);
-    if (lane >= by) mine = op.combine(other, mine);
-  }
-  if (lane == kWarpThreads - 1) warps[warp] = mine;
-  const Gathered left = shuffleUp(mine, 1);
-  __syncthreads();
-  Gathered start = op.nothing();
-  all = op.nothing();
-  for (uint32_t w = 0; w < kWarps; ++w) {
-    if (w == warp) start = all;
-    all = op.combine(all, warps[w]);
-  }
-  __syncthreads();
-  return lane == 0 ? start : op.combine(start, left);
-}
 
 template <class Op>
 struct ScanTask {
@@ -135,56 +113,79 @@ void scanByThread(ScanTask<Op> task) {
   if (task.only_totals) task.totals[line * task.chunks + index] = all;
 }
 
-/// One block per chunk. Elements and results pass through shared memory, so that neighbouring
+/// A block scans a tile of kItems elements per thread from `first` on. `carry` makes of its total
+/// that of all before it. Elements and results pass through shared memory, so that neighbouring
 /// threads access neighbouring elements, although each thread scans contiguous ones.
+template <int kItems, class Op, class Carry>
+PUONE_DEVICE void scanTile(
+    const ScanTask<Op>& task,
+    const typename ScanTask<Op>::Part& part,
+    int64_t first,
+    const Carry& carry) {
+  using In = typename Op::In;
+  using Result = decltype(Op().result(Op().nothing()));
+  constexpr uint32_t kTile = kScanThreads * kItems, kPad = kTile / 32; // avoids bank conflicts
+  using Larger = std::conditional_t<(sizeof(In) > sizeof(Result)), In, Result>;
+  PUONE_SHARED SharedArray<Larger, kTile + kPad> memory;
+  auto* const ins = reinterpret_cast<In*>(memory.bytes); // and then the results
+  auto* const results = reinterpret_cast<Result*>(memory.bytes);
+  const auto slot = [](uint32_t i) { return i + i / 32; };
+  const Op op{};
+  In x[kItems][1];
+  task.read(part, first + threadIdx.x, kScanThreads, x);
+  PUONE_UNROLL
+  for (int e = 0; e < kItems; ++e) ins[slot(e * kScanThreads + threadIdx.x)] = x[e][0];
+  __syncthreads();
+
+  const uint32_t own = threadIdx.x * kItems; // index in the tile
+  typename Op::Gathered sums[kItems], sum = op.nothing(), total;
+  PUONE_UNROLL
+  for (int e = 0; e < kItems; ++e) {
+    const int64_t i = first + own + e;
+    if (i < part.end) sum = op.step(sum, ins[slot(own + e)], i);
+    sums[e] = sum;
+  }
+  const auto in_tile = before(op, sum, total);
+  const auto start = op.combine(carry(total), in_tile);
+  PUONE_UNROLL
+  for (int e = 0; e < kItems; ++e) {
+    results[slot(own + e)] = op.result(op.combine(start, sums[e]));
+  }
+  __syncthreads();
+  PUONE_UNROLL
+  for (int e = 0; e < kItems; ++e) {
+    const uint32_t i = e * kScanThreads + threadIdx.x;
+    if (first + i < part.end) task.write(part, first + i, results[slot(i)]);
+  }
+  __syncthreads();
+}
+
+/// One block per line.
 template <class Op>
 PUONE_GLOBAL(kScanThreads, 3)
 void scanByBlock(ScanTask<Op> task) {
-  using In = typename Op::In;
-  using Result = decltype(Op().result(Op().nothing()));
-  constexpr uint32_t kPad = kScanThreads / 8; // avoids bank conflicts
-  PUONE_SHARED SharedArray<In, kScanTile + kPad> in_memory;
-  PUONE_SHARED SharedArray<Result, kScanTile + kPad> out_memory;
-  In* const ins = in_memory.data();
-  Result* const results = out_memory.data();
-  const auto slot = [](uint32_t i) { return i + i / 32; };
   const Op op{};
-  const int64_t line = task.chunks == 1 ? blockIdx.x : blockIdx.x / task.chunks;
-  const int64_t index = task.chunks == 1 ? 0 : blockIdx.x % task.chunks;
-  const auto part = task.part(line, index);
-  auto all = task.carried(line, index);
+  const auto part = task.part(blockIdx.x, 0);
+  auto all = op.nothing();
   PUONE_ROLLED
-  for (int64_t first = part.begin; first < part.end; first += kScanTile) {
-    In x[kScanItems][1];
-    task.read(part, first + threadIdx.x, kScanThreads, x);
-    PUONE_UNROLL
-    for (int e = 0; e < kScanItems; ++e) ins[slot(e * kScanThreads + threadIdx.x)] = x[e][0];
-    __syncthreads();
-
-    const uint32_t own = threadIdx.x * kScanItems; // index in the tile
-    typename Op::Gathered sums[kScanItems], sum = op.nothing();
-    PUONE_UNROLL
-    for (int e = 0; e < kScanItems; ++e) {
-      const int64_t i = first + own + e;
-      if (i < part.end) sum = op.step(sum, ins[slot(own + e)], i);
-      sums[e] = sum;
-    }
-    typename Op::Gathered tile;
-    const auto start = op.combine(all, before(op, sum, tile));
-    all = op.combine(all, tile);
-    if (task.only_totals) continue;
-    PUONE_UNROLL
-    for (int e = 0; e < kScanItems; ++e) {
-      results[slot(own + e)] = op.result(op.combine(start, sums[e]));
-    }
-    __syncthreads();
-    PUONE_UNROLL
-    for (int e = 0; e < kScanItems; ++e) {
-      const uint32_t i = e * kScanThreads + threadIdx.x;
-      if (first + i < part.end) task.write(part, first + i, results[slot(i)]);
-    }
+  for (int64_t first = 0; first < part.end; first += kScanThreads * kScanItems) {
+    scanTile<kScanItems>(task, part, first, [&](const auto& total) {
+      const auto before_it = all;
+      all = op.combine(all, total);
+      return before_it;
+    });
   }
-  if (task.only_totals && threadIdx.x == 0) task.totals[line * task.chunks + index] = all;
+}
+
+/// One block per tile of a line; chunks are tiles.
+template <class Op>
+PUONE_GLOBAL(kScanThreads, 3)
+void scanByTile(ScanTask<Op> task, TileTotals<Op> totals) {
+  int64_t line, tile;
+  totals.draw(line, tile);
+  const auto part = task.part(line, tile);
+  scanTile<kSharedScanItems>(
+      task, part, part.begin, [&](const auto& total) { return totals.before(line, tile, total); });
 }
 
 /// Turns the chunks' totals into their inclusive prefix sums.
@@ -205,23 +206,18 @@ struct ScanTotals {
   int64_t chunks;
 };
 
+/// How many pieces a line is divided into.
+inline int64_t scanChunks(int64_t wanted, int64_t lines, int64_t count, int64_t least) {
+  const int64_t chunks = std::min(wanted / lines, count / least);
+  return chunks > 3 ? chunks : 1; // fewer are not worth their cost
+}
+
 template <class Op>
 void scan(Launch& launch, const puone_scan_args& args) {
   using Gathered = typename Op::Gathered;
   const ScannedSpace space(args);
   const int64_t count = space.along.elements(), lines = space.lines.elements();
   if (count == 0 || lines == 0) return;
-  const bool side_by_side =
-      space.lines.ndim > 0 && std::abs(space.lines.stride(0)) < std::abs(space.along.stride(0));
-  const bool by_thread = kScansByThread<Op> && (side_by_side || count <= kScanShort);
-  const int64_t wanted = int64_t{launch.multiprocessors()} * 2048 * 2;
-  const int64_t least = by_thread ? 4 * kScanAhead : 4 * kScanTile; // minimum elements per chunk
-  int64_t chunks = std::min(wanted / (by_thread ? lines : lines * kScanThreads), count / least);
-  if (chunks <= 3) chunks = 1; // not worth reading everything twice
-  int64_t chunk = (count + chunks - 1) / chunks;
-  if (!by_thread) chunk = (chunk + kScanTile - 1) / kScanTile * kScanTile;
-  chunks = (count + chunk - 1) / chunk;
-
   ScanTask<Op> task{
       launch.resolve(args.in.data),
       {resolveOptional(launch, args.outs[0]), resolveOptional(launch, args.outs[1])},
@@ -229,36 +225,43 @@ void scan(Launch& launch, const puone_scan_args& args) {
       {args.out_dtypes[0], args.out_dtypes[1]},
       count,
       {space.along.stride(0), space.along.stride(1), space.along.stride(2)},
-      chunk,
-      chunks,
+      count,
+      1,
       lines,
       nullptr,
       false,
       Axes<Dimensions::kStrides>(space.lines)};
-  const auto kernel = [&] {
-    if constexpr (kScansByThread<Op>) {
-      if (by_thread) return scanByThread<Op>;
-    }
-    return scanByBlock<Op>;
+  const auto divide = [&](int64_t chunk) {
+    task.chunk = chunk;
+    task.chunks = (count + chunk - 1) / chunk;
   };
-  const auto run = [&] {
-    const int64_t parts = lines * chunks;
+  const auto start = [&](auto kernel, int64_t grid, const auto&... more) {
     dialect::start<dialect::Threads::kCooperating>(
-        launch.stream(),
-        kernel(),
-        static_cast<uint32_t>(by_thread ? (parts + kScanThreads - 1) / kScanThreads : parts),
-        kScanThreads,
-        task);
+        launch.stream(), kernel, static_cast<uint32_t>(grid), kScanThreads, task, more...);
   };
-  if (chunks > 1) {
+
+  const int64_t wanted = int64_t{launch.multiprocessors()} * 2048 * 2; // threads
+  const bool side_by_side =
+      space.lines.ndim > 0 && std::abs(space.lines.stride(0)) < std::abs(space.along.stride(0));
+  if (!side_by_side && count > kScanShort) {
+    if (scanChunks(wanted / kScanThreads, lines, count, kSharedScanTile) == 1) {
+      return start(scanByBlock<Op>, lines);
+    }
+    divide(kSharedScanTile);
+    return start(scanByTile<Op>, lines * task.chunks, TileTotals<Op>(launch, lines, task.chunks));
+  }
+  const int64_t chunks = scanChunks(wanted, lines, count, 4 * kScanAhead);
+  divide((count + chunks - 1) / chunks);
+  const int64_t grid = (lines * task.chunks + kScanThreads - 1) / kScanThreads;
+  if (task.chunks > 1) {
     task.totals = static_cast<Gathered*>(
-        launch.scratch(static_cast<size_t>(lines * chunks) * sizeof(Gathered)));
+        launch.scratch(static_cast<size_t>(lines * task.chunks) * sizeof(Gathered)));
     task.only_totals = true;
-    run();
-    blocks(launch, lines, chunks, ScanTotals<Op>{task.totals, chunks});
+    start(scanByThread<Op>, grid);
+    blocks(launch, lines, task.chunks, ScanTotals<Op>{task.totals, task.chunks});
     task.only_totals = false;
   }
-  run();
+  start(scanByThread<Op>, grid);
 }
 
 } // namespace detail

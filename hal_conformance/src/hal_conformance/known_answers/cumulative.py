@@ -41,6 +41,9 @@ SMALL: list[Place] = [
 ]
 # Long lines, one behind the other and side by side, that kernels divide.
 BOTH_WAYS: list[Place] = [((2, 16_411), (1,)), ((4099, 3), (0,))]
+# A line that one piece of a kernel scans, and one of more pieces than a kernel's threads.
+WHOLE: Place = ((2, 300), (1,))
+LONG: Place = ((600_001,), (0,))
 # Around the pieces of a line and the lines side by side that kernels take at a time.
 LARGE: list[Place] = [
     *(((n,), (0,)) for n in (63, 64, 255, 256, 257, 4096, 4099)),
@@ -196,7 +199,7 @@ def cases() -> Iterator[Case]:
             for place in LARGE:
                 yield scan.case(dtype, place)
         for dtype in (DType.INT64, DType.COMPLEX64, DType.COMPLEX128):
-            for place in BOTH_WAYS if dtype in scan.types else ():
+            for place in (*BOTH_WAYS, WHOLE) if dtype in scan.types else ():
                 yield scan.case(dtype, place)
         for dtype in [t for t in (DType.FLOAT32, DType.INT16) if t in scan.types]:
             for along in (0, 1):
@@ -205,6 +208,8 @@ def cases() -> Iterator[Case]:
                     yield scan.case(dtype, place, f"in {layout.__name__}", (layout, dense))
                     yield scan.case(dtype, place, f"out {layout.__name__}", (dense, layout))
                 yield scan.case(dtype, place, "broadcast", broadcast=True)
+        if scan.kernel == "cumsum":
+            yield scan.case(DType.INT32, LONG)
         for row, expected in SPECIAL[scan.kernel]:
             for dtype in REALS:
                 case = scan.case(dtype, ((len(row),), (0,)), str(row), values=row)

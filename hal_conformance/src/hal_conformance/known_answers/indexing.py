@@ -275,6 +275,17 @@ def _ordered_sums() -> Iterator[Case]:
         )
 
 
+def in_any_order(case: Case) -> Case:
+    return replace(case, name=f"any order {case.name}", args={**case.args, "any_order": 1})
+
+
+def _sums_in_any_order() -> Iterator[Case]:
+    """Of so few numbers at a place that no sum on the way is rounded."""
+    for dtype in types_of("index_reduce"):
+        for lookup in (*(of for of in LOOKUPS if math.prod(of.places) < 3000), *_layouts()):
+            yield in_any_order(reduced(lookup, dtype, "PUONE_REDUCE_SUM"))
+
+
 def _out_of_bounds() -> Iterator[Case]:
     message = f"{NAME}: index {{}} is out of bounds for dimension with size {{}}"
     plain = Lookup((5,), (7,))
@@ -298,6 +309,7 @@ def _out_of_bounds() -> Iterator[Case]:
                 got(of, DType.FLOAT32),
                 written(of, DType.FLOAT32),
                 reduced(of, DType.FLOAT32, "PUONE_REDUCE_SUM"),
+                in_any_order(reduced(of, DType.FLOAT32, "PUONE_REDUCE_SUM")),
             ):
                 indices = list(case.args["index"])
                 changed = indices[-1].values.copy()
@@ -305,7 +317,8 @@ def _out_of_bounds() -> Iterator[Case]:
                 indices[-1] = replace(indices[-1], values=changed)
                 args = {**case.args, "index": indices}
                 fails = message.format(index, lookup.chosen[-1])
-                name = f"{wanted} {index_dtype.name.lower()}"
+                order = " any order" if "any_order" in args else ""
+                name = f"{wanted} {index_dtype.name.lower()}{order}"
                 yield Case(case.kernel, name, args, case.types, fails)
 
 
@@ -342,5 +355,6 @@ def cases() -> Iterator[Case]:
             yield reduced(lookup, dtype, "PUONE_REDUCE_SUM", label="strided ")
     yield from _special()
     yield from _ordered_sums()
+    yield from _sums_in_any_order()
     yield from _out_of_bounds()
     yield from _refused()

@@ -126,6 +126,15 @@ def every(
             yield order(kernel, dtype, x, along, 0, False, layouts, label)
 
 
+def few_digits(size: int, bits: int) -> Array:
+    """Lines in which all numbers have some of their bits in common: none, the upper or the lower
+    ones, all but some in the middle, and all."""
+    any_bits = np.random.default_rng(19).integers(0, 1 << bits, size)
+    return np.stack(
+        [any_bits, any_bits % 200, any_bits & -(1 << bits // 2), any_bits % 200 << 8, any_bits * 0]
+    )
+
+
 # Rows with infinities, NaN, equal elements and zeros of both signs.
 SPECIAL: list[list[float]] = [
     [inf, -inf, 0, nan, -0.0, 1],
@@ -156,6 +165,8 @@ def cases() -> Iterator[Case]:
         for shape, over in LARGE:
             some_equal = np.random.default_rng(17).integers(-100, 100, shape)
             yield from every(dtype, some_equal, over[0])
+    for dtype, bits in ((DType.INT32, 30), (DType.INT64, 62)):
+        yield from every(dtype, few_digits(4099, bits), 1, "few digits")
     many = np.random.default_rng(17).integers(0, 256, 131_101)
     yield order("sort", DType.UINT8, many, 0, len(many))
     for dtype in (DType.FLOAT64, DType.INT32):
