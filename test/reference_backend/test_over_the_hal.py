@@ -81,6 +81,48 @@ expect(1)
     succeeds(python, code, **ON_STANDIN, **library)
 
 
+ROUNDED_ONCE = """
+import ctypes, os, torch, torch_puone
+for dtype, exact in ((torch.float16, 2049), (torch.bfloat16, 257)):  # a multiple of 2, plus 1
+    x = torch.ones(3, exact, dtype=dtype, device="puone")
+    weight = torch.ones(16, exact, dtype=dtype, device="puone")
+    one = torch.ones(16, dtype=dtype, device="puone")
+    for rows in 3, 1:
+        result = torch.nn.functional.linear(x[:rows], weight, one).cpu()
+        assert (result == exact + 1).all(), result
+        result = torch._addmm_activation(one, x[:rows], weight.t()).cpu()
+        assert (result == exact + 1).all(), result
+    assert (torch._addmm_activation(-4 * exact * one, x, weight.t()) == 0).cpu().all()
+    x[0, 0] = float("nan")
+    result = torch._addmm_activation(one, x, weight.t()).cpu()
+    assert result[0].isnan().all() and (result[1:] == exact + 1).all(), result
+for gelu in False, True:
+    a, b, c = torch.randn(16), torch.randn(5, 7), torch.randn(7, 16)
+    expected = torch._addmm_activation(a, b, c, use_gelu=gelu)
+    result = torch._addmm_activation(*(x.to("puone") for x in (a, b, c)), use_gelu=gelu)
+    torch.testing.assert_close(result.cpu(), expected)
+assert not torch_puone._fallback_counts()
+path = os.environ["PUONE_CUDA_BLAS"]
+print("none" if path == "none" else ctypes.CDLL(path).fakeCublasLtProducts())
+"""
+
+
+@needs_standin
+@pytest.mark.parametrize(
+    ("libraries", "fused"),
+    [
+        ({"PUONE_CUDA_BLAS": "none"}, "none"),
+        ({**OVER_FAKE_CUBLAS, "PUONE_CUDA_BLASLT": "none"}, "0"),
+        (OVER_FAKE_CUBLAS, "14"),
+    ],
+)
+def test_a_product_with_a_bias_and_an_activation_is_rounded_once(
+    python: Python, libraries: dict[str, str], fused: str
+) -> None:
+    printed = succeeds(python, ROUNDED_ONCE, **ON_STANDIN, **libraries)
+    assert printed.split()[-1] == fused
+
+
 @needs_standin
 def test_products_heed_the_precision_of_all_devices(python: Python) -> None:
     code = """

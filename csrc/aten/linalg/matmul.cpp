@@ -74,15 +74,16 @@ bool allowsTf32() {
   return allows(at::Float32Backend::CUDA) && allows(at::Float32Backend::MKLDNN);
 }
 
-// out = beta * self + alpha * (a @ b); all of two dimensions, or all of three. With beta 0, self is
-// not read.
+// out = activation(beta * self + alpha * (a @ b)); all of two dimensions, or all of three. With
+// beta 0, self is not read.
 void launchGemm(
     const Tensor& out,
     const Tensor& self,
     const Tensor& a,
     const Tensor& b,
     const Scalar& beta,
-    const Scalar& alpha) {
+    const Scalar& alpha,
+    puone_activation activation = PUONE_ACTIVATION_NONE) {
   at::assert_no_internal_overlap(out);
   if (out.numel() == 0) return;
   const bool has_self = !isZero(beta);
@@ -90,7 +91,7 @@ void launchGemm(
   if (out.is_conj() || (has_self && self.is_conj()) || overlaps(out, a) || overlaps(out, b) ||
       (has_self && overlaps(out, self) && !out.is_same(self))) {
     const Tensor result = at::empty(out.sizes(), out.options());
-    launchGemm(result, has_self ? self.resolve_conj() : result, a, b, beta, alpha);
+    launchGemm(result, has_self ? self.resolve_conj() : result, a, b, beta, alpha, activation);
     out.copy_(result);
     return;
   }
@@ -101,6 +102,7 @@ void launchGemm(
   args.m = out.size(-2);
   args.n = out.size(-1);
   args.k = a.size(-1);
+  args.activation = activation;
   args.alpha = factor(alpha, out.scalar_type());
   args.beta = factor(beta, out.scalar_type());
   args.out = matrix(out, outputData(out));
@@ -117,11 +119,12 @@ void launchBlasGemm(
     const Tensor& a,
     const Tensor& b,
     const Scalar& beta,
-    const Scalar& alpha) {
+    const Scalar& alpha,
+    puone_activation activation = PUONE_ACTIVATION_NONE) {
   if (isZero(alpha)) {
-    launchGemm(out, self, a.narrow(-1, 0, 0), b.narrow(-2, 0, 0), beta, alpha);
+    launchGemm(out, self, a.narrow(-1, 0, 0), b.narrow(-2, 0, 0), beta, alpha, activation);
   } else {
-    launchGemm(out, self, a, b, beta, alpha);
+    launchGemm(out, self, a, b, beta, alpha, activation);
   }
 }
 
@@ -178,7 +181,13 @@ struct AddmmActivation : AddProduct<at::meta::structured__addmm_activation> {
       bool use_gelu,
       const Tensor& out) {
     checkSameType(a, b);
-    launchBlasGemm(out, *at::expand_size(self, out.sizes(), "addmm"), a, b, beta, alpha);
+    const auto expanded = at::expand_size(self, out.sizes(), "addmm");
+    if (!use_gelu && c10::isFloatingType(out.scalar_type())) {
+      launchBlasGemm(out, *expanded, a, b, beta, alpha, PUONE_ACTIVATION_RELU);
+      return;
+    }
+    launchBlasGemm(out, *expanded, a, b, beta, alpha);
+    // As torch does on every device but CUDA, where gelu is tanh's.
     Tensor result = out;
     use_gelu ? at::gelu_(result) : at::relu_(result);
   }

@@ -8,6 +8,7 @@
 #include "drivers/cuda/blas.h"
 #include "drivers/cuda/device_errors.h"
 #include "drivers/cuda/event.h"
+#include "drivers/cuda/fused_blas.h"
 #include "drivers/cuda/native_stream.h"
 
 namespace puone::cuda {
@@ -20,6 +21,7 @@ struct Device {
   const int32_t multiprocessors;
   const size_t memory; // bytes in all
   Blas blas;
+  FusedBlas fused_blas;
   EventPool events;
   StreamPool streams;
 };
