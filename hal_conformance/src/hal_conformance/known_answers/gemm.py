@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import Enum, auto
 from typing import Any
 
@@ -213,6 +214,10 @@ def cases() -> Iterator[Case]:
             tf32=Tf32.EXACT,
         )
     yield product(DType.FLOAT32, (1, 40, 50, 60), "rounded to TF32", tf32=Tf32.ROUNDED)
+    for dtype, activation in ((DType.INT32, RELU), (DType.COMPLEX64, RELU), (DType.FLOAT32, 7)):
+        case = product(dtype, (1, 2, 3, 4), f"activation {activation} is refused")
+        args = {**case.args, "activation": activation}
+        yield replace(case, args=args, fails="gemm has no such activation")
     for dtype in (DType.FLOAT32, DType.FLOAT64):
         yield product(dtype, (1, 4, 5, 6), "0 * NaN", alpha=0, beta=1, first=float("nan"))
     for dtype in (DType.COMPLEX64, DType.COMPLEX128):
