@@ -132,7 +132,7 @@ typedef const struct puone_kernel_s* puone_kernel;
 
 /* Version of the set of kernels that this header was written for (csrc/hal/kernels.yaml). It is
  * raised when a kernel of the set changes what it takes or computes. */
-#define PUONE_KERNEL_SET_VERSION 4u
+#define PUONE_KERNEL_SET_VERSION 3u
 
 /* Filled by describe(). Strings are static for the life of the library. */
 typedef struct puone_driver_info {

@@ -3,9 +3,9 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "kernels/families/gemm.h"
 #include "kernels/args/matmul.h"
 #include "kernels/compute.h"
+#include "kernels/families/gemm.h"
 
 #ifdef PUONE_SIMT
 #include "kernels/simt/product.h"

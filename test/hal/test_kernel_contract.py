@@ -101,12 +101,12 @@ RELU = "      relu: "
 # What is found in the contract, what takes its place, and what is said of it.
 MALFORMED = {
     "a list": (None, "[1]", "is not a mapping"),
-    "not YAML": ("version: 4\n", "version: [\n", "kernels.yaml:"),
-    "a date that is none": ("version: 4\n", "version: 2027-13-01\n", "month must be in"),
-    "an unknown part": ("version: 4\n", "version: 4\nextra: 1\n", "unknown key extra"),
-    "a part that is lacking": ("version: 4\n", "", "lacks version"),
-    "a version that is text": ("version: 4\n", 'version: "1"\n', "version is '1'"),
-    "a version that is 0": ("version: 4\n", "version: 0\n", "version is 0"),
+    "not YAML": ("version: 3\n", "version: [\n", "kernels.yaml:"),
+    "a date that is none": ("version: 3\n", "version: 2027-13-01\n", "month must be in"),
+    "an unknown part": ("version: 3\n", "version: 3\nextra: 1\n", "unknown key extra"),
+    "a part that is lacking": ("version: 3\n", "", "lacks version"),
+    "a version that is text": ("version: 3\n", 'version: "1"\n', "version is '1'"),
+    "a version that is 0": ("version: 3\n", "version: 0\n", "version is 0"),
     "types of nothing": ("relu: {types: ordered", "relu: {types: []", "relu: types is"),
     "types that are a number": ("relu: {types: ordered", "relu: {types: 3", "relu: types is 3"),
     "types in a circle": ("  reals: [", "  reals: [inexact, ", "contains itself"),

@@ -82,7 +82,8 @@ uint64_t mixed(uint64_t key, uint64_t value) {
 
 /// Of all that an algorithm is chosen for.
 uint64_t keyOf(
-    const CublasLtMatmulDesc& operation, std::initializer_list<const CublasLtMatrixLayout*> layouts) {
+    const CublasLtMatmulDesc& operation,
+    std::initializer_list<const CublasLtMatrixLayout*> layouts) {
   uint64_t key = 1;
   for (const uint64_t value :
        {static_cast<uint64_t>(operation.sum),
@@ -119,9 +120,9 @@ std::optional<Product> productOf(
   const bool a_plain = operation.a == CublasOperation::kNone;
   const bool b_plain = operation.b == CublasOperation::kNone;
   const uint64_t k = a_plain ? a.columns : a.rows;
-  const bool fits = (a_plain ? a.rows : a.columns) == d.rows && (b_plain ? b.rows : b.columns) == k &&
-                    (b_plain ? b.columns : b.rows) == d.columns && a.batch == d.batch &&
-                    b.batch == d.batch;
+  const bool fits =
+      (a_plain ? a.rows : a.columns) == d.rows && (b_plain ? b.rows : b.columns) == k &&
+      (b_plain ? b.columns : b.rows) == d.columns && a.batch == d.batch && b.batch == d.batch;
   if (!fits) return std::nullopt;
   const Product product{
       static_cast<int>(d.rows),
@@ -287,7 +288,8 @@ PUBLIC CublasStatus cublasLtMatmulAlgoGetHeuristic(
     int* found) {
   ++plans;
   *found = 0;
-  if (wanted < 1 || !productOf(*operation, *a, *b, *d) || keyOf(*operation, {c}) != keyOf(*operation, {d})) {
+  if (wanted < 1 || !productOf(*operation, *a, *b, *d) ||
+      keyOf(*operation, {c}) != keyOf(*operation, {d})) {
     return CublasStatus::kInvalidValue;
   }
   if (preference->reductions != kCublasLtExactPartialSums) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Matrix products of the cuda driver, over the stand-ins for CUDA's runtime, for cuBLAS and for
-// cuBLASLt: the libraries get those that they can do and no others, and the results are right either
-// way.
+// cuBLASLt: the libraries get those that they can do and no others, and the results are right
+// either way.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -185,8 +185,7 @@ struct Case {
 };
 
 /// A bias of each column or row of a single matrix, whose rows or columns are dense.
-constexpr Case kColumnBias{
-    .out = Layout::kRows, .beta = 1, .batch = 1, .self = Self::kOfColumns};
+constexpr Case kColumnBias{.out = Layout::kRows, .beta = 1, .batch = 1, .self = Self::kOfColumns};
 constexpr Case kRowBias{.out = Layout::kColumns, .beta = 1, .batch = 1, .self = Self::kOfRows};
 
 template <class T>

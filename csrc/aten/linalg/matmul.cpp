@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Matrix products. Everything is one kernel, "gemm": a vector is a matrix with one row or column.
-#include <ATen/Context.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ops/addmm.h>
@@ -12,6 +11,7 @@
 #include "aten/core/launch.h"
 #include "aten/core/output.h"
 #include "aten/core/structured.h"
+#include "aten/core/tf32.h"
 #include "aten/linalg/matmul_ops.h"
 #include "kernels/args/matmul.h"
 #include "runtime/stream.h"
@@ -64,16 +64,6 @@ bool overlaps(const Tensor& out, const Tensor& input) {
   return out.is_alias_of(input) && at::get_overlap_status(out, input) != at::MemOverlapStatus::No;
 }
 
-// torch has settings for CUDA and for oneDNN. What both allow was asked of all devices: by
-// torch.set_float32_matmul_precision, or torch.backends.fp32_precision.
-bool allowsTf32() {
-  const auto allows = [](at::Float32Backend backend) {
-    const auto precision = at::globalContext().float32Precision(backend, at::Float32Op::MATMUL);
-    return precision == at::Float32Precision::TF32 || precision == at::Float32Precision::BF16;
-  };
-  return allows(at::Float32Backend::CUDA) && allows(at::Float32Backend::MKLDNN);
-}
-
 // out = activation(beta * self + alpha * (a @ b)); all of two dimensions, or all of three. With
 // beta 0, self is not read.
 void launchGemm(
@@ -97,7 +87,7 @@ void launchGemm(
   }
   puone_gemm_args args{};
   args.dtype = *kernelDtype(out.scalar_type());
-  args.allow_tf32 = args.dtype == PUONE_FLOAT32 && allowsTf32() ? 1 : 0;
+  args.allow_tf32 = args.dtype == PUONE_FLOAT32 && allowsTf32(at::Float32Op::MATMUL) ? 1 : 0;
   args.batch = out.dim() == 3 ? out.size(0) : 1;
   args.m = out.size(-2);
   args.n = out.size(-1);
@@ -187,7 +177,7 @@ struct AddmmActivation : AddProduct<at::meta::structured__addmm_activation> {
       return;
     }
     launchBlasGemm(out, *expanded, a, b, beta, alpha);
-    // As torch does on every device but CUDA, where gelu is tanh's.
+    // That of erf, as elsewhere in torch: libraries that fuse gelu have that of tanh.
     Tensor result = out;
     use_gelu ? at::gelu_(result) : at::relu_(result);
   }

@@ -98,7 +98,7 @@ bool Blas::takes(const MatrixProduct& product) {
 bool Blas::multiply(
     const MatrixProduct& product, cudaStream_t stream, void* workspace, size_t bytes) {
   const Cublas& cublas = *library();
-  const HandlePool<CublasContext>::Taken taken(handles_);
+  const LibraryHandles<CublasContext>::Taken taken(handles_);
   const CublasHandle handle = taken.get();
   if (handle == nullptr) return false;
   checkBlas("cublasSetStream", cublas.setStream(handle, stream)); // forgets the workspace

@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "drivers/cuda/cublas.h"
-#include "drivers/cuda/handle_pool.h"
+#include "drivers/cuda/library_handles.h"
 #include "kernels/matrix_product.h"
 
 namespace puone::cuda {
@@ -31,7 +31,7 @@ class Blas {
       const kernels::MatrixProduct& product, cudaStream_t stream, void* workspace, size_t bytes);
 
  private:
-  HandlePool<CublasContext> handles_;
+  LibraryHandles<CublasContext> handles_;
 };
 
 } // namespace puone::cuda

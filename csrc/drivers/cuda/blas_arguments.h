@@ -25,8 +25,8 @@ std::optional<BlasTypes> blasTypes(const kernels::MatrixProduct& product);
 
 CublasOperation blasOperation(kernels::Factor form);
 
-/// A number as the libraries read it: a sum's type, real or complex. A complex one has the alignment
-/// of cuDoubleComplex, which they rely on.
+/// A number as the libraries read it: a sum's type, real or complex. A complex one has the
+/// alignment of cuDoubleComplex, which they rely on.
 class BlasScalar {
  public:
   BlasScalar(const double (&value)[2], CublasCompute sum)

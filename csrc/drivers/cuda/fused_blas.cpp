@@ -138,7 +138,11 @@ Layout layoutOf(
 }
 
 Layout layoutOf(
-    cudaDataType element, const MatrixFactor& factor, int64_t rows, int64_t columns, int64_t batch) {
+    cudaDataType element,
+    const MatrixFactor& factor,
+    int64_t rows,
+    int64_t columns,
+    int64_t batch) {
   const bool is_plain = factor.form == Factor::kPlain;
   return layoutOf(
       element,
@@ -152,8 +156,7 @@ Layout layoutOf(
 Preference preferenceOf(const MatrixProduct& product, size_t workspace) {
   using Attribute = CublasLtPreferenceAttribute;
   CublasLtPreference made = nullptr;
-  checkBlas(
-      "cublasLtMatmulPreferenceCreate", FusedBlas::library()->createPreference(&made));
+  checkBlas("cublasLtMatmulPreferenceCreate", FusedBlas::library()->createPreference(&made));
   Preference preference(made);
   set(preference, Attribute::kWorkspace, uint64_t{workspace});
   set(preference, Attribute::kReductions, kCublasLtExactPartialSums);
@@ -255,7 +258,7 @@ bool FusedBlas::takes(const MatrixProduct& product) {
 
 bool FusedBlas::multiply(
     const MatrixProduct& product, cudaStream_t stream, void* workspace, size_t bytes) {
-  const HandlePool<FusedBlasHandle>::Taken taken(handles_);
+  const LibraryHandles<FusedBlasHandle>::Taken taken(handles_);
   FusedBlasHandle* const handle = taken.get();
   if (handle == nullptr) return false;
   Plan& plan = planOf(*handle, product, bytes);

@@ -8,7 +8,7 @@
 #include <cstddef>
 
 #include "drivers/cuda/cublaslt.h"
-#include "drivers/cuda/handle_pool.h"
+#include "drivers/cuda/library_handles.h"
 #include "kernels/matrix_product.h"
 
 namespace puone::cuda {
@@ -32,7 +32,7 @@ class FusedBlas {
       const kernels::MatrixProduct& product, cudaStream_t stream, void* workspace, size_t bytes);
 
  private:
-  HandlePool<FusedBlasHandle> handles_;
+  LibraryHandles<FusedBlasHandle> handles_;
 };
 
 } // namespace puone::cuda

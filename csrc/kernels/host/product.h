@@ -83,7 +83,8 @@ class Product {
     if constexpr (kIsComplex<E> || sizeof(E) != sizeof(Part)) {
       return false;
     } else {
-      return !has_self_ && !is_rectified_ && alpha_ == Part(1) && args_.out.column_stride == sizeof(E) &&
+      return !has_self_ && !is_rectified_ && alpha_ == Part(1) &&
+             args_.out.column_stride == sizeof(E) &&
              args_.out.row_stride % static_cast<int64_t>(sizeof(E)) == 0;
     }
   }

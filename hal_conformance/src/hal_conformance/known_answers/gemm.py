@@ -133,7 +133,7 @@ def product(
     if dtype not in INTEGERS:
         ulps = 4 if COMPUTE[dtype] is dtype else 1
         terms = np.abs(a) @ np.abs(b) if k else np.zeros((batch, m, n))
-        largest = float(np.max(terms, initial=0)) * max(1, abs(alpha)) + 4 * abs(beta)
+        largest = float(np.nanmax(terms, initial=0)) * max(1, abs(alpha)) + 4 * abs(beta)
         # Each factor may be off by half a unit of TF32.
         of_sums = EPSILON_OF_TF32 if tf32 is Tf32.ROUNDED else 4 * EPSILON[COMPUTE[dtype]]
         absolute = of_sums * largest

@@ -11,16 +11,16 @@
 namespace puone::cuda {
 
 template <class Handle>
-class HandlePool {
+class LibraryHandles {
  public:
   /// `create` makes a handle; NULL where there is none to be had.
-  explicit HandlePool(Handle* (*create)()) : create_(create) {}
+  explicit LibraryHandles(Handle* (*create)()) : create_(create) {}
 
   /// A handle that nobody else has for as long as this lives: its stream and its workspace are
   /// those of one call. NULL where there is none to be had; waits for one where there are no more.
   class Taken {
    public:
-    explicit Taken(HandlePool& of) : of_(of) {
+    explicit Taken(LibraryHandles& of) : of_(of) {
       std::unique_lock guard(of.mutex_);
       if (of.idle_.empty() && !of.has_all_) {
         guard.unlock();
@@ -52,7 +52,7 @@ class HandlePool {
     }
 
    private:
-    HandlePool& of_;
+    LibraryHandles& of_;
     Handle* handle_ = nullptr;
   };
 
