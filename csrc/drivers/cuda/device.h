@@ -7,6 +7,7 @@
 
 #include "drivers/cuda/blas.h"
 #include "drivers/cuda/device_errors.h"
+#include "drivers/cuda/dnn.h"
 #include "drivers/cuda/event.h"
 #include "drivers/cuda/fused_blas.h"
 #include "drivers/cuda/native_stream.h"
@@ -22,6 +23,7 @@ struct Device {
   const size_t memory; // bytes in all
   Blas blas;
   FusedBlas fused_blas;
+  Dnn dnn;
   EventPool events;
   StreamPool streams;
 };

@@ -12,7 +12,9 @@ set(PUONE_CUDA_HOST_SOURCES
   communicator.cpp
   cublas.cpp
   cublaslt.cpp
+  cudnn.cpp
   device.cpp
+  dnn.cpp
   driver.cpp
   entries.cpp
   event.cpp

@@ -79,6 +79,10 @@ bool CudaLaunch::multiply(const kernels::MatrixProduct& product) {
              : device_.blas.multiply(product, stream_, workspace, Blas::kWorkspace);
 }
 
+bool CudaLaunch::convolve(const kernels::LibraryConvolution& convolution) {
+  return context_ != nullptr && device_.dnn.convolve(convolution, *this);
+}
+
 kernels::DeviceError CudaLaunch::deviceError(std::string_view message) {
   return {&cell_.record(), cell_.errors().code(kernel_.name, message)};
 }
