@@ -157,7 +157,8 @@ exact = 2049  # a multiple of 2, plus 1, in float16
 x = torch.ones(1, exact, 3, 3, dtype=torch.float16, device="puone")
 weight = torch.zeros(16, exact, 3, 3, dtype=torch.float16)
 weight[:, :, 1, 1] = 1
-result = conv2d(x, weight.to("puone"), torch.ones(16, dtype=torch.float16, device="puone"), padding=1)
+one = torch.ones(16, dtype=torch.float16, device="puone")
+result = conv2d(x, weight.to("puone"), one, padding=1)
 assert (result == exact + 1).cpu().all()
 fine = 1 + 2.0**-12
 x, weight = torch.full((1, 2, 4, 4), fine), torch.zeros(3, 2, 3, 3)

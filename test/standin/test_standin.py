@@ -17,7 +17,7 @@ TESTS = {
     "standin_blas_tests": 15,
     "standin_dnn_tests": 10,
 }
-# Sanitizers watch the driver with its simplest kernels, which neither multiply matrices nor convolve.
+# Sanitizers watch the driver with its simplest kernels, which multiply no matrices.
 SANITIZED = ("standin_tests", "standin_driver_tests", "standin_device_error_tests")
 
 

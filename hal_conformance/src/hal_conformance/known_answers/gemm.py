@@ -108,8 +108,8 @@ def product(
     bias: tuple[int, int, int] | None = None,
     activation: int = NONE,
 ) -> Case:
-    """A case of `size`; layouts are those of out, a and b. `first` replaces the first of a, `bias` is
-    the shape of `self` where that is broadcast."""
+    """A case of `size`; layouts are those of out, a and b. `first` replaces the first of a. `bias`
+    is the shape of `self` where that is broadcast."""
     batch, m, n, k = size
     a, b = numbers((batch, m, k), dtype, 1), numbers((batch, k, n), dtype, 2)
     if tf32 is Tf32.EXACT:
