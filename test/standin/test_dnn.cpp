@@ -350,7 +350,7 @@ TEST(what_no_library_knows_is_done_without_it) {
   });
 }
 
-TEST(what_the_library_refuses_is_done_without_it) {
+TEST(refused_convolutions_are_done_without_it) {
   for (const int status : {3, 6, 9, 2000, 3000, 3002}) { // of versions 8 and 9
     withLibrary(PUONE_FAKE_CUDNN, [status] {
       const Fake fake;
