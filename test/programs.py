@@ -15,7 +15,7 @@ from suites import STANDIN, build_target
 
 DRIVER_TESTS = ("driver_tests", "allocator_tests")
 STANDIN_TESTS = ("standin_tests", "standin_driver_tests", "standin_device_error_tests")
-STANDIN_PARTS = ("standin_blas_tests", "puone_fake_nccl")
+STANDIN_PARTS = ("standin_blas_tests", "standin_dnn_tests", "puone_fake_nccl")
 # For the HAL suite.
 SANITIZED_DRIVER = "puone_cuda_standin"
 

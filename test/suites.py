@@ -28,6 +28,13 @@ FAKE_NVRTC = LIBRARIES / "libpuone_fake_nvrtc.so"
 #: In the place of its library of matrix products; and the environment in which it has that.
 FAKE_CUBLAS = LIBRARIES / "libpuone_fake_cublas.so"
 OVER_FAKE_CUBLAS = {"PUONE_CUDA_BLAS": str(FAKE_CUBLAS), "PUONE_STANDIN_LIBRARY": str(FAKE_CUBLAS)}
+#: In the place of its library of convolutions; and the environment in which it has that, alone.
+FAKE_CUDNN = LIBRARIES / "libpuone_fake_cudnn.so"
+OVER_FAKE_CUDNN = {
+    "PUONE_CUDA_BLAS": "none",
+    "PUONE_CUDA_DNN": str(FAKE_CUDNN),
+    "PUONE_STANDIN_LIBRARY": str(FAKE_CUDNN),
+}
 #: In the place of its collective library; and the environment in which it has that.
 FAKE_NCCL = LIBRARIES / "libpuone_fake_nccl.so"
 OVER_FAKE_NCCL = {"PUONE_CUDA_NCCL": str(FAKE_NCCL), "PUONE_STANDIN_LIBRARY": str(FAKE_NCCL)}

@@ -64,6 +64,16 @@ PUONE_FN T times(T x, T y) {
   }
 }
 
+/// 0 where x <= 0, else x; NaN stays. Of a type that is not real it is x.
+template <class T>
+PUONE_FN T rectified(T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return x <= T(0) ? T(0) : x;
+  } else {
+    return x;
+  }
+}
+
 /// Calls body(Type<E>()) for the element type of `dtype`, one of those of linear algebra.
 template <class Body>
 void forComputeType(int32_t dtype, const Body& body) {

@@ -22,10 +22,11 @@ struct MatrixFactor {
   int64_t batch_stride;
 };
 
-/// out = beta * out + alpha * (a @ b) for each of `batch` indices; out is m x n, a (after its
-/// transposition, if any) is m x k. `out` is not read if beta is 0. For 16-bit floats the sums,
+/// out = beta * out + alpha * (a @ b) + bias for each of `batch` indices; out is m x n, a (after
+/// its transposition, if any) is m x k. `out` is not read if beta is 0. For 16-bit floats the sums,
 /// alpha and beta are floats; for other types they have the type of the elements. `allow_tf32`:
-/// factors of float32 may be rounded to TF32.
+/// factors of float32 may be rounded to TF32. `bias` has a number for each row of out, NULL: none.
+/// `rectified`: 0 takes the place of a result that is less; NaN stays. Results are rounded once.
 struct MatrixProduct {
   puone_dtype dtype;
   bool allow_tf32;
@@ -40,6 +41,12 @@ struct MatrixProduct {
   void* out;
   int64_t out_leading;
   int64_t out_batch_stride;
+  const void* bias = nullptr;
+  bool rectified = false;
+
+  bool hasEpilogue() const {
+    return bias != nullptr || rectified;
+  }
 };
 
 } // namespace puone::kernels

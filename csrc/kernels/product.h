@@ -15,6 +15,11 @@ namespace puone::kernels::PUONE_ISA {
 /// Kernel "gemm". Other families call it, so that its device code exists only once.
 void multiplyMatrices(Launch& launch, const puone_gemm_args& args);
 
+/// Whether negative results become 0.
+inline bool isRectified(const puone_gemm_args& args) {
+  return args.activation == PUONE_ACTIVATION_RELU;
+}
+
 /// Whether `self` is added to the result.
 inline bool hasSelf(const puone_gemm_args& args) {
   return isNonzero(args.beta.real) || isNonzero(args.beta.imaginary) || args.beta.integer != 0;

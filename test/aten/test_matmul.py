@@ -107,6 +107,33 @@ def test_a_result_can_start_from_any_tensor(beta: float) -> None:
     agree(lambda *x: torch.addr(*x, beta=beta), random(3, 5), random(3), random(5))
 
 
+@pytest.mark.parametrize("dtype", FLOATING + INTEGER, ids=str)
+def test_relu_and_gelu_follow_a_product(dtype: torch.dtype) -> None:
+    bias, a, b = random(9, dtype=dtype), random(5, 300, dtype=dtype), random(300, 9, dtype=dtype)
+    if dtype in INTEGER:
+        bias = -50 * bias
+    for addend in (bias, bias.expand(5, 9).clone()):
+        agree(lambda *x: torch.addmm(*x, beta=3, alpha=2).relu(), addend, a, b)
+        agree(lambda *x: torch._addmm_activation(*x, beta=3, alpha=2), addend, a, b)
+    if dtype not in INTEGER:
+        agree(lambda *x: torch._addmm_activation(*x, use_gelu=True), bias, a, b)
+
+
+def test_relu_keeps_nan_and_writes_where_it_is_asked_to() -> None:
+    a, b = torch.ones(2, 3), torch.ones(3, 4)
+    a[0, 0] = float("nan")
+    out = torch.full((4, 2), -1.0, device="puone").t()
+    square = torch.full((3, 3), -1.0, device="puone")
+    torch._addmm_activation(
+        *(x.to("puone") for x in (torch.tensor([-4.0, 0, 1, -3]), a, b)), out=out
+    )
+    assert out.stride() == (1, 2)
+    assert out.cpu()[0].isnan().all()
+    assert out.cpu()[1].tolist() == [0, 3, 4, 0]
+    torch._addmm_activation(square, square, square, out=square)  # what it reads it overwrites
+    assert square.cpu().tolist() == [[2.0] * 3] * 3
+
+
 def test_beta_zero_hides_what_was_there() -> None:
     lost = torch.full((4, 5), float("nan"), device="puone")
     a, b = random(4, 6).to("puone"), random(6, 5).to("puone")

@@ -83,11 +83,11 @@ VENDOR_HOMES = (
     "csrc/drivers/cuda",
     "reference_backend/torch_puone/migrate",  # what it takes the place of
 )
-PRODUCTS = "csrc/aten/linalg/matmul.cpp"
+PRECISION = "csrc/aten/core/tf32.h"
 WRAPPER = "reference_backend/torch_puone/_inductor/wrapper.py"
 SCAFFOLD = "reference_backend/torch_puone/new/"
 VENDOR_ALLOWED = {
-    (PRODUCTS, "Float32Backend::CUDA"): "torch's name of a setting, beside that of oneDNN",
+    (PRECISION, "Float32Backend::CUDA"): "torch's name of a setting, beside that of oneDNN",
     (SCAFFOLD + "edits.py", "DRIVER cuda sim"): "a line of CMakeLists.txt that is replaced",
     (SCAFFOLD + "edits.py", "sim cuda template host"): "a line of CMakeLists.txt that is replaced",
     (SCAFFOLD + "edits.py", "PUONE_CUDA"): "a line of pyproject.toml that is left out",

@@ -38,6 +38,7 @@ ENVIRONMENT = {
     "PUONE_STANDIN_MEMORY": "65536",  # addresses, of which few are touched
     "PUONE_STANDIN_UNGUARDED": "1",
     "PUONE_CUDA_BLAS": "none",
+    "PUONE_CUDA_DNN": "none",
     "PUONE_CUDA_NCCL": "none",
 }
 #: Of one kernel's wrong answers.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from interpreter import Python
-from suites import OVER_FAKE_CUBLAS, STANDIN, needs_standin, odd
+from suites import OVER_FAKE_CUBLAS, OVER_FAKE_CUDNN, STANDIN, needs_standin, odd
 
 ON_STANDIN = {"PUONE_DRIVER": str(STANDIN), "PUONE_STANDIN_MEMORY": "128"}
 
@@ -79,6 +79,106 @@ torch.backends.mkldnn.matmul.fp32_precision = "tf32"
 expect(1)
 """
     succeeds(python, code, **ON_STANDIN, **library)
+
+
+ROUNDED_ONCE = """
+import ctypes, os, torch, torch_puone
+for dtype, exact in ((torch.float16, 2049), (torch.bfloat16, 257)):  # a multiple of 2, plus 1
+    x = torch.ones(3, exact, dtype=dtype, device="puone")
+    weight = torch.ones(16, exact, dtype=dtype, device="puone")
+    one = torch.ones(16, dtype=dtype, device="puone")
+    for rows in 3, 1:
+        result = torch.nn.functional.linear(x[:rows], weight, one).cpu()
+        assert (result == exact + 1).all(), result
+        result = torch._addmm_activation(one, x[:rows], weight.t()).cpu()
+        assert (result == exact + 1).all(), result
+    assert (torch._addmm_activation(-4 * exact * one, x, weight.t()) == 0).cpu().all()
+    x[0, 0] = float("nan")
+    result = torch._addmm_activation(one, x, weight.t()).cpu()
+    assert result[0].isnan().all() and (result[1:] == exact + 1).all(), result
+for gelu in False, True:
+    a, b, c = torch.randn(16), torch.randn(5, 7), torch.randn(7, 16)
+    expected = torch._addmm_activation(a, b, c, use_gelu=gelu)
+    result = torch._addmm_activation(*(x.to("puone") for x in (a, b, c)), use_gelu=gelu)
+    torch.testing.assert_close(result.cpu(), expected)
+assert not torch_puone._fallback_counts()
+path = os.environ["PUONE_CUDA_BLAS"]
+print("none" if path == "none" else ctypes.CDLL(path).fakeCublasLtProducts())
+"""
+
+
+@needs_standin
+@pytest.mark.parametrize(
+    ("libraries", "fused"),
+    [
+        ({"PUONE_CUDA_BLAS": "none"}, "none"),
+        ({**OVER_FAKE_CUBLAS, "PUONE_CUDA_BLASLT": "none"}, "0"),
+        (OVER_FAKE_CUBLAS, "14"),
+    ],
+)
+def test_a_product_with_a_bias_and_an_activation_is_rounded_once(
+    python: Python, libraries: dict[str, str], fused: str
+) -> None:
+    printed = succeeds(python, ROUNDED_ONCE, **ON_STANDIN, **libraries)
+    assert printed.split()[-1] == fused
+
+
+CONVOLVED = """
+import ctypes, os, torch, torch_puone
+from torch.nn.functional import conv1d, conv2d, conv3d, conv_transpose2d
+torch.manual_seed(1)
+library = os.environ["PUONE_CUDA_DNN"]
+asked = lambda: None if library == "none" else ctypes.CDLL(library).fakeCudnnConvolutions()
+def agree(function, x, weight, bias, expected_calls, **options):
+    before = asked()
+    found = []
+    for device in "puone", "cpu":
+        ours = [t.to(device).detach().requires_grad_() for t in (x, weight, bias)]
+        result = function(*ours, **options)
+        result.backward(torch.linspace(-1, 1, result.numel()).reshape(result.shape).to(device))
+        found.append([result, *(t.grad for t in ours)])
+    assert found[0][0].stride() == found[1][0].stride()
+    for mine, theirs in zip(*found):
+        torch.testing.assert_close(mine.cpu(), theirs, rtol=1e-4, atol=1e-4)
+    if before is not None:
+        assert asked() - before == expected_calls, (options, asked() - before)
+r = torch.randn
+agree(conv2d, r(2, 4, 6, 7), r(6, 4, 3, 2), r(6), 3, padding=1)
+agree(conv2d, r(2, 4, 6, 7), r(6, 2, 3, 3), r(6), 3, groups=2, dilation=2, padding=2)
+# The source's gradient of a convolution with steps is in parts.
+agree(conv2d, r(2, 4, 6, 7), r(6, 4, 3, 3), r(6), 2, stride=2, padding=1)
+channels_last = r(2, 4, 6, 7).to(memory_format=torch.channels_last)
+agree(conv2d, channels_last, r(6, 4, 3, 3), r(6), 3, padding=1)
+agree(conv1d, r(2, 4, 9), r(6, 4, 3), r(6), 3)
+agree(conv3d, r(2, 4, 3, 4, 5), r(6, 4, 2, 3, 2), r(6), 3, padding=1)
+agree(conv_transpose2d, r(2, 6, 5, 5), r(6, 4, 3, 3), r(4), 2)
+assert not torch_puone._fallback_counts()
+exact = 2049  # a multiple of 2, plus 1, in float16
+x = torch.ones(1, exact, 3, 3, dtype=torch.float16, device="puone")
+weight = torch.zeros(16, exact, 3, 3, dtype=torch.float16)
+weight[:, :, 1, 1] = 1
+one = torch.ones(16, dtype=torch.float16, device="puone")
+result = conv2d(x, weight.to("puone"), one, padding=1)
+assert (result == exact + 1).cpu().all()
+fine = 1 + 2.0**-12
+x, weight = torch.full((1, 2, 4, 4), fine), torch.zeros(3, 2, 3, 3)
+weight[:, 0, 1, 1] = 1
+def convolved():
+    return conv2d(x.to("puone"), weight.to("puone"), padding=1).cpu()
+assert (convolved() == fine).all()
+torch.backends.cudnn.conv.fp32_precision = "tf32"  # of one kind of device
+assert (convolved() == fine).all()
+torch.backends.mkldnn.conv.fp32_precision = "tf32"
+assert (convolved() == (fine if library == "none" else 1)).all()
+"""
+
+
+@needs_standin
+@pytest.mark.parametrize(
+    "libraries", [{"PUONE_CUDA_BLAS": "none", "PUONE_CUDA_DNN": "none"}, OVER_FAKE_CUDNN]
+)
+def test_convolutions_agree_with_the_cpu(python: Python, libraries: dict[str, str]) -> None:
+    succeeds(python, CONVOLVED, **ON_STANDIN, **libraries)
 
 
 @needs_standin

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a test asks of the library that stands in for cuBLAS, by dlsym(). It refuses products until
-// the stand-in has given it its services (PUONE_STANDIN_LIBRARY).
+// What a test asks of the library that stands in for cuBLAS and cuBLASLt, by dlsym(). It refuses
+// products until the stand-in has given it its services (PUONE_STANDIN_LIBRARY).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,14 @@ size_t fakeCublasProducts();
 /// process.
 size_t fakeCublasHandles();
 
-/// From now on it refuses all products as not supported.
+/// From now on cuBLAS refuses all products as not supported.
 void fakeCublasRefuse();
+
+/// Products of cuBLASLt that were queued, and algorithms that it was asked for.
+size_t fakeCublasLtProducts();
+size_t fakeCublasLtPlans();
+
+/// From now on cuBLASLt has no algorithm.
+void fakeCublasLtRefuse();
 
 } // extern "C"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Matrix products of the cuda driver, over the stand-ins for CUDA's runtime and for cuBLAS: the
-// library gets those that it can do and no others, and the results are right either way.
+// Matrix products of the cuda driver, over the stand-ins for CUDA's runtime, for cuBLAS and for
+// cuBLASLt: the libraries get those that they can do and no others, and the results are right
+// either way.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <complex>
 #include <cstdlib>
 #include <cstring>
@@ -48,6 +50,15 @@ struct Fake {
   void refuse() const {
     function<decltype(&fakeCublasRefuse)>("fakeCublasRefuse")();
   }
+  size_t fusedProducts() const {
+    return function<decltype(&fakeCublasLtProducts)>("fakeCublasLtProducts")();
+  }
+  size_t plans() const {
+    return function<decltype(&fakeCublasLtPlans)>("fakeCublasLtPlans")();
+  }
+  void refuseFused() const {
+    function<decltype(&fakeCublasLtRefuse)>("fakeCublasLtRefuse")();
+  }
 
  private:
   template <class F>
@@ -57,13 +68,15 @@ struct Fake {
   void* library;
 };
 
-/// Runs `body` in a child that has the variable's value: the driver looks for the library once.
+/// Runs `body` in a child that has the variables' values, NULL being none: the driver looks for the
+/// libraries once.
 template <class Body>
-void withLibrary(const char* choice, const Body& body) {
+void withLibraries(const char* choice, const char* fused, const Body& body) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(60);
     setenv("PUONE_CUDA_BLAS", choice, 1);
+    if (fused != nullptr) setenv("PUONE_CUDA_BLASLT", fused, 1);
     setenv("PUONE_STANDIN_LIBRARY", PUONE_FAKE_CUBLAS, 1);
     standinReset();
     const int before = failureCount();
@@ -75,6 +88,11 @@ void withLibrary(const char* choice, const Body& body) {
   int status = -1;
   waitpid(child, &status, 0);
   CHECK_EQ(status, 0);
+}
+
+template <class Body>
+void withLibrary(const char* choice, const Body& body) {
+  withLibraries(choice, nullptr, body);
 }
 
 constexpr int64_t kMostBatch = 2;
@@ -150,12 +168,34 @@ T conjugate(T value) {
   }
 }
 
+enum class Self {
+  kMatrix,
+  kOfColumns, // a number for each column
+  kOfRows
+};
+
 struct Case {
   Layout out = Layout::kRows, a = Layout::kRows, b = Layout::kRows;
   bool a_conj = false;
   double beta = 0;
   int64_t batch = kMostBatch;
+  Self self = Self::kMatrix;
+  bool relu = false;
+  int64_t first = 0; // element of `self`, which is less aligned if it is not 0
 };
+
+/// A bias of each column or row of a single matrix, whose rows or columns are dense.
+constexpr Case kColumnBias{.out = Layout::kRows, .beta = 1, .batch = 1, .self = Self::kOfColumns};
+constexpr Case kRowBias{.out = Layout::kColumns, .beta = 1, .batch = 1, .self = Self::kOfRows};
+
+template <class T>
+T rectified(T value) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return std::max(value, T(0));
+  } else {
+    return value;
+  }
+}
 
 /// Runs the product and checks every element; all numbers are whole and small, so sums are exact.
 template <class T>
@@ -174,6 +214,10 @@ void multiply(puone_dtype dtype, const Case& test) {
   args.beta = {test.beta, 0, static_cast<int64_t>(test.beta)};
   args.out = out.matrix();
   args.self = self.matrix();
+  args.self.data = static_cast<T*>(args.self.data) + test.first;
+  if (test.self != Self::kMatrix) args.self.row_stride = args.self.batch_stride = 0;
+  if (test.self == Self::kOfRows) std::swap(args.self.row_stride, args.self.column_stride);
+  args.activation = test.relu ? PUONE_ACTIVATION_RELU : PUONE_ACTIVATION_NONE;
   args.a = a.matrix(test.a_conj);
   args.b = b.matrix();
   puone_kernel kernel = nullptr;
@@ -193,8 +237,11 @@ void multiply(puone_dtype dtype, const Case& test) {
           const T left = a.at(batch, i, p);
           sum += (test.a_conj ? conjugate(left) : left) * b.at(batch, p, j);
         }
-        const T expected = T(2) * sum + T(test.beta) * self.at(batch, i, j);
-        CHECK(out.at(batch, i, j) == expected);
+        const T addend = test.self == Self::kMatrix      ? self.at(batch, i, j)
+                         : test.self == Self::kOfColumns ? self.at(0, 0, test.first + j)
+                                                         : self.at(0, 0, test.first + i);
+        const T expected = T(2) * sum + T(test.beta) * addend;
+        CHECK(out.at(batch, i, j) == (test.relu ? rectified(expected) : expected));
       }
     }
   }
@@ -294,36 +341,155 @@ TEST(threads_do_not_share_a_handle_and_one_thread_needs_one) {
   });
 }
 
+TEST(a_bias_goes_with_the_product) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    const Fake fake;
+    multiply<float>(PUONE_FLOAT32, kColumnBias);
+    multiply<double>(PUONE_FLOAT64, kRowBias);
+    for (const Layout a : {Layout::kRows, Layout::kColumns}) {
+      Case test = kColumnBias;
+      test.a = a;
+      test.b = Layout::kColumns;
+      multiply<float>(PUONE_FLOAT32, test);
+    }
+    CHECK_EQ(fake.fusedProducts(), size_t{4});
+    CHECK_EQ(fake.products(), size_t{0});
+  });
+}
+
+TEST(a_rectifier_goes_with_the_product) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    const Fake fake;
+    multiply<float>(PUONE_FLOAT32, {.relu = true});
+    multiply<double>(PUONE_FLOAT64, {.batch = 1, .relu = true});
+    multiply<float>(PUONE_FLOAT32, {.beta = 3, .relu = true});
+    for (Case test : {kColumnBias, kRowBias}) {
+      test.relu = true;
+      multiply<float>(PUONE_FLOAT32, test);
+    }
+    CHECK_EQ(fake.fusedProducts(), size_t{5});
+    CHECK_EQ(fake.products(), size_t{0});
+  });
+}
+
+TEST(what_is_no_bias_is_added_as_a_matrix) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    const Fake fake;
+    multiply<float>(PUONE_FLOAT32, {.beta = 1, .batch = 1});
+    multiply<float>(PUONE_FLOAT32, {.beta = 3, .batch = 1, .self = Self::kOfColumns});
+    multiply<float>(PUONE_FLOAT32, {.beta = 1, .self = Self::kOfColumns});
+    multiply<float>(PUONE_FLOAT32, {.beta = 1, .batch = 1, .self = Self::kOfRows});
+    multiply<std::complex<float>>(PUONE_COMPLEX64, kColumnBias);
+    CHECK_EQ(fake.products(), size_t{5});
+    multiply<int32_t>(PUONE_INT32, kColumnBias);
+    CHECK_EQ(fake.products(), size_t{5});
+    CHECK_EQ(fake.fusedProducts(), size_t{0});
+  });
+}
+
+TEST(products_of_a_shape_and_an_alignment_are_planned_once) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    const Fake fake;
+    for (int i = 0; i < 5; ++i) multiply<float>(PUONE_FLOAT32, kColumnBias);
+    CHECK_EQ(fake.plans(), size_t{1});
+    Case test = kColumnBias;
+    test.relu = true;
+    multiply<float>(PUONE_FLOAT32, test);
+    CHECK_EQ(fake.plans(), size_t{2});
+    test.first = 4; // aligned to 16 bytes
+    for (int i = 0; i < 3; ++i) multiply<float>(PUONE_FLOAT32, test);
+    CHECK_EQ(fake.plans(), size_t{3});
+    CHECK_EQ(fake.fusedProducts(), size_t{9});
+  });
+}
+
+TEST(what_the_fused_library_refuses_is_done_without_it) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    const Fake fake;
+    Case test = kColumnBias;
+    test.first = 1; // less aligned than it wants
+    for (int i = 0; i < 3; ++i) multiply<float>(PUONE_FLOAT32, test);
+    CHECK_EQ(fake.plans(), size_t{1});
+    CHECK_EQ(fake.products(), size_t{3});
+    fake.refuseFused();
+    multiply<float>(PUONE_FLOAT32, kColumnBias);
+    CHECK_EQ(fake.products(), size_t{4});
+    multiply<float>(PUONE_FLOAT32, {.beta = 3, .relu = true}); // by the driver's kernels
+    CHECK_EQ(fake.products(), size_t{4});
+    CHECK_EQ(fake.fusedProducts(), size_t{0});
+  });
+}
+
+TEST(threads_do_not_share_a_plan) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    constexpr size_t kThreads = 4;
+    const Fake fake;
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < kThreads; ++t) {
+      threads.emplace_back([] {
+        for (int i = 0; i < 50; ++i) multiply<float>(PUONE_FLOAT32, kColumnBias);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(fake.plans() <= kThreads);
+    CHECK_EQ(fake.fusedProducts(), 50 * kThreads);
+  });
+}
+
+TEST(no_fused_library_leaves_the_bias_to_the_other_one) {
+  withLibraries(PUONE_FAKE_CUBLAS, "none", [] {
+    const Fake fake;
+    multiply<float>(PUONE_FLOAT32, kColumnBias);
+    multiply<float>(PUONE_FLOAT32, {.relu = true});
+    CHECK_EQ(fake.products(), size_t{1});
+    CHECK_EQ(fake.fusedProducts(), size_t{0});
+  });
+}
+
 TEST(none_means_none) {
-  withLibrary("none", [] {
+  withLibraries("none", PUONE_FAKE_CUBLAS, [] {
     const Fake fake;
     multiply<float>(PUONE_FLOAT32, {});
+    multiply<float>(PUONE_FLOAT32, kColumnBias);
+    CHECK_EQ(fake.fusedProducts(), size_t{0});
     multiply<std::complex<float>>(
         PUONE_COMPLEX64, {Layout::kRows, Layout::kColumns, Layout::kRows, true, 3, kMostBatch});
     CHECK_EQ(fake.products(), size_t{0});
   });
 }
 
+namespace {
+
+/// A product with a bias and a rectifier, which looks for both libraries.
+puone_status multiplyOnes() {
+  puone_kernel kernel = nullptr;
+  puone_stream stream = nullptr;
+  OK(hal().kernel_find("gemm", nullptr, &kernel));
+  OK(hal().stream_create(0, 0, &stream));
+  const Matrices<float> a(2, 2, Layout::kRows, 1), out(2, 2, Layout::kRows, 2);
+  puone_gemm_args args{};
+  args.dtype = PUONE_FLOAT32;
+  args.batch = 1;
+  args.m = args.n = args.k = 2;
+  args.activation = PUONE_ACTIVATION_RELU;
+  args.alpha = {1, 0, 1};
+  args.out = out.matrix();
+  args.a = args.b = a.matrix();
+  const Workspace workspace(hal());
+  return hal().kernel_launch(kernel, &args, sizeof args, stream, workspace.context());
+}
+
+} // namespace
+
 TEST(a_library_that_was_asked_for_must_load) {
-  withLibrary("/nowhere/libcublas.so", [] {
-    puone_kernel kernel = nullptr;
-    puone_stream stream = nullptr;
-    OK(hal().kernel_find("gemm", nullptr, &kernel));
-    OK(hal().stream_create(0, 0, &stream));
-    const Matrices<float> a(2, 2, Layout::kRows, 1), out(2, 2, Layout::kRows, 2);
-    puone_gemm_args args{};
-    args.dtype = PUONE_FLOAT32;
-    args.batch = 1;
-    args.m = args.n = args.k = 2;
-    args.alpha = {1, 0, 1};
-    args.out = out.matrix();
-    args.a = args.b = a.matrix();
-    const Workspace workspace(hal());
-    const puone_status status =
-        hal().kernel_launch(kernel, &args, sizeof args, stream, workspace.context());
-    CHECK_EQ(static_cast<int>(status), static_cast<int>(PUONE_INVALID_ARGUMENT));
-    CHECK(std::strstr(hal().last_error_message(), "PUONE_CUDA_BLAS") != nullptr);
-    CHECK(std::strstr(hal().last_error_message(), "/nowhere/libcublas.so") != nullptr);
+  const auto fails = [](const char* variable, const char* path) {
+    CHECK_EQ(static_cast<int>(multiplyOnes()), static_cast<int>(PUONE_INVALID_ARGUMENT));
+    CHECK(std::strstr(hal().last_error_message(), variable) != nullptr);
+    CHECK(std::strstr(hal().last_error_message(), path) != nullptr);
+  };
+  withLibrary("/nowhere/libcublas.so", [&] { fails("PUONE_CUDA_BLAS", "/nowhere/libcublas.so"); });
+  withLibraries(PUONE_FAKE_CUBLAS, "/nowhere/libcublasLt.so", [&] {
+    fails("PUONE_CUDA_BLASLT", "/nowhere/libcublasLt.so");
   });
 }
 

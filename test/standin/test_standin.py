@@ -14,9 +14,10 @@ TESTS = {
     "standin_tests": 30,
     "standin_driver_tests": 10,
     "standin_device_error_tests": 10,
-    "standin_blas_tests": 9,
+    "standin_blas_tests": 15,
+    "standin_dnn_tests": 10,
 }
-# Sanitizers watch the driver with its simplest kernels, which do not multiply matrices.
+# Sanitizers watch the driver with its simplest kernels, which multiply no matrices.
 SANITIZED = ("standin_tests", "standin_driver_tests", "standin_device_error_tests")
 
 

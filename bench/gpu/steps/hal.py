@@ -62,7 +62,7 @@ def hal(run: Run) -> Outcome:
 def _libraries() -> str:
     """LD_LIBRARY_PATH with the libraries that came with torch, which this suite does not import.
 
-    The driver looks for cuBLAS, NCCL and NVRTC.
+    The driver looks for cuBLAS, cuDNN, NCCL and NVRTC.
     """
     spec = importlib.util.find_spec("nvidia")
     places = (spec and spec.submodule_search_locations) or ()

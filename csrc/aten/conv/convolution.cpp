@@ -20,6 +20,7 @@
 #include "aten/core/operands.h"
 #include "aten/core/output.h"
 #include "aten/core/registration.h"
+#include "aten/core/tf32.h"
 #include "kernels/args/convolution.h"
 #include "runtime/stream.h"
 
@@ -125,6 +126,7 @@ void launchConvolution(
   const int64_t wide_channels = weight.size(1);
   puone_convolution_args args{};
   args.dtype = *kernelDtype(result.scalar_type());
+  args.allow_tf32 = args.dtype == PUONE_FLOAT32 && allowsTf32(at::Float32Op::CONV) ? 1 : 0;
   args.batch = result.size(0);
   args.groups = groups;
   args.rows = to_narrow ? narrow_channels : wide_channels;
@@ -156,6 +158,7 @@ void launchWeightGradient(
   if (result.numel() == 0) return;
   puone_convolution_weight_args args{};
   args.dtype = *kernelDtype(result.scalar_type());
+  args.allow_tf32 = args.dtype == PUONE_FLOAT32 && allowsTf32(at::Float32Op::CONV) ? 1 : 0;
   args.batch = narrow.size(0);
   args.groups = groups;
   args.rows = result.size(0) / groups;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Matrix products. Everything is one kernel, "gemm": a vector is a matrix with one row or column.
-#include <ATen/Context.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ops/addmm.h>
@@ -12,6 +11,7 @@
 #include "aten/core/launch.h"
 #include "aten/core/output.h"
 #include "aten/core/structured.h"
+#include "aten/core/tf32.h"
 #include "aten/linalg/matmul_ops.h"
 #include "kernels/args/matmul.h"
 #include "runtime/stream.h"
@@ -64,25 +64,16 @@ bool overlaps(const Tensor& out, const Tensor& input) {
   return out.is_alias_of(input) && at::get_overlap_status(out, input) != at::MemOverlapStatus::No;
 }
 
-// torch has settings for CUDA and for oneDNN. What both allow was asked of all devices: by
-// torch.set_float32_matmul_precision, or torch.backends.fp32_precision.
-bool allowsTf32() {
-  const auto allows = [](at::Float32Backend backend) {
-    const auto precision = at::globalContext().float32Precision(backend, at::Float32Op::MATMUL);
-    return precision == at::Float32Precision::TF32 || precision == at::Float32Precision::BF16;
-  };
-  return allows(at::Float32Backend::CUDA) && allows(at::Float32Backend::MKLDNN);
-}
-
-// out = beta * self + alpha * (a @ b); all of two dimensions, or all of three. With beta 0, self is
-// not read.
+// out = activation(beta * self + alpha * (a @ b)); all of two dimensions, or all of three. With
+// beta 0, self is not read.
 void launchGemm(
     const Tensor& out,
     const Tensor& self,
     const Tensor& a,
     const Tensor& b,
     const Scalar& beta,
-    const Scalar& alpha) {
+    const Scalar& alpha,
+    puone_activation activation = PUONE_ACTIVATION_NONE) {
   at::assert_no_internal_overlap(out);
   if (out.numel() == 0) return;
   const bool has_self = !isZero(beta);
@@ -90,17 +81,18 @@ void launchGemm(
   if (out.is_conj() || (has_self && self.is_conj()) || overlaps(out, a) || overlaps(out, b) ||
       (has_self && overlaps(out, self) && !out.is_same(self))) {
     const Tensor result = at::empty(out.sizes(), out.options());
-    launchGemm(result, has_self ? self.resolve_conj() : result, a, b, beta, alpha);
+    launchGemm(result, has_self ? self.resolve_conj() : result, a, b, beta, alpha, activation);
     out.copy_(result);
     return;
   }
   puone_gemm_args args{};
   args.dtype = *kernelDtype(out.scalar_type());
-  args.allow_tf32 = args.dtype == PUONE_FLOAT32 && allowsTf32() ? 1 : 0;
+  args.allow_tf32 = args.dtype == PUONE_FLOAT32 && allowsTf32(at::Float32Op::MATMUL) ? 1 : 0;
   args.batch = out.dim() == 3 ? out.size(0) : 1;
   args.m = out.size(-2);
   args.n = out.size(-1);
   args.k = a.size(-1);
+  args.activation = activation;
   args.alpha = factor(alpha, out.scalar_type());
   args.beta = factor(beta, out.scalar_type());
   args.out = matrix(out, outputData(out));
@@ -117,11 +109,12 @@ void launchBlasGemm(
     const Tensor& a,
     const Tensor& b,
     const Scalar& beta,
-    const Scalar& alpha) {
+    const Scalar& alpha,
+    puone_activation activation = PUONE_ACTIVATION_NONE) {
   if (isZero(alpha)) {
-    launchGemm(out, self, a.narrow(-1, 0, 0), b.narrow(-2, 0, 0), beta, alpha);
+    launchGemm(out, self, a.narrow(-1, 0, 0), b.narrow(-2, 0, 0), beta, alpha, activation);
   } else {
-    launchGemm(out, self, a, b, beta, alpha);
+    launchGemm(out, self, a, b, beta, alpha, activation);
   }
 }
 
@@ -178,7 +171,13 @@ struct AddmmActivation : AddProduct<at::meta::structured__addmm_activation> {
       bool use_gelu,
       const Tensor& out) {
     checkSameType(a, b);
-    launchBlasGemm(out, *at::expand_size(self, out.sizes(), "addmm"), a, b, beta, alpha);
+    const auto expanded = at::expand_size(self, out.sizes(), "addmm");
+    if (!use_gelu && c10::isFloatingType(out.scalar_type())) {
+      launchBlasGemm(out, *expanded, a, b, beta, alpha, PUONE_ACTIVATION_RELU);
+      return;
+    }
+    launchBlasGemm(out, *expanded, a, b, beta, alpha);
+    // That of erf, as elsewhere in torch: libraries that fuse gelu have that of tanh.
     Tensor result = out;
     use_gelu ? at::gelu_(result) : at::relu_(result);
   }

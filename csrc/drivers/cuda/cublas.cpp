@@ -29,6 +29,7 @@ const Cublas* loadCublas(const char* choice) {
   void* library = open(choice);
   if (library == nullptr) return nullptr;
   auto* const functions = new Cublas{}; // for good, as the library
+  functions->library = library;
   bool complete = true;
   const auto find = [&](auto& function, const char* name) {
     complete = findSymbol(library, name, function) && complete;

@@ -42,8 +42,9 @@ constexpr int kCublasDefaultAlgorithm = -1;
 
 using CublasHandle = struct CublasContext*;
 
-/// The library's functions, by their names in it.
+/// The library and its functions, by their names in it.
 struct Cublas {
+  void* library;                                             // what dlopen() gave
   CublasStatus (*create)(CublasHandle*);                     // cublasCreate_v2
   CublasStatus (*setStream)(CublasHandle, cudaStream_t);     // cublasSetStream_v2
   CublasStatus (*setWorkspace)(CublasHandle, void*, size_t); // cublasSetWorkspace_v2

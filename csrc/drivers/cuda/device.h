@@ -7,7 +7,9 @@
 
 #include "drivers/cuda/blas.h"
 #include "drivers/cuda/device_errors.h"
+#include "drivers/cuda/dnn.h"
 #include "drivers/cuda/event.h"
+#include "drivers/cuda/fused_blas.h"
 #include "drivers/cuda/native_stream.h"
 
 namespace puone::cuda {
@@ -20,6 +22,8 @@ struct Device {
   const int32_t multiprocessors;
   const size_t memory; // bytes in all
   Blas blas;
+  FusedBlas fused_blas;
+  Dnn dnn;
   EventPool events;
   StreamPool streams;
 };

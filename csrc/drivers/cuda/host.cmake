@@ -8,12 +8,17 @@ set(PUONE_CUDA_HOST_SOURCES
   ../common/image_cache.cpp
   ../common/sha256.cpp
   blas.cpp
+  blas_arguments.cpp
   communicator.cpp
   cublas.cpp
+  cublaslt.cpp
+  cudnn.cpp
   device.cpp
+  dnn.cpp
   driver.cpp
   entries.cpp
   event.cpp
+  fused_blas.cpp
   device_errors.cpp
   graph.cpp
   host_call.cpp

@@ -68,11 +68,19 @@ void* CudaLaunch::scratch(size_t bytes) {
 }
 
 bool CudaLaunch::multiplies(const kernels::MatrixProduct& product) {
-  return context_ != nullptr && device_.blas.takes(product);
+  if (context_ == nullptr) return false;
+  return product.hasEpilogue() ? device_.fused_blas.takes(product) : device_.blas.takes(product);
 }
 
 bool CudaLaunch::multiply(const kernels::MatrixProduct& product) {
-  return device_.blas.multiply(product, stream_, scratch(Blas::kWorkspace), Blas::kWorkspace);
+  void* const workspace = scratch(Blas::kWorkspace);
+  return product.hasEpilogue()
+             ? device_.fused_blas.multiply(product, stream_, workspace, Blas::kWorkspace)
+             : device_.blas.multiply(product, stream_, workspace, Blas::kWorkspace);
+}
+
+bool CudaLaunch::convolve(const kernels::LibraryConvolution& convolution) {
+  return context_ != nullptr && device_.dnn.convolve(convolution, *this);
 }
 
 kernels::DeviceError CudaLaunch::deviceError(std::string_view message) {

@@ -39,6 +39,7 @@ class CudaLaunch final : public kernels::Launch {
   void* scratch(size_t bytes) override;
   bool multiplies(const kernels::MatrixProduct& product) override;
   bool multiply(const kernels::MatrixProduct& product) override;
+  bool convolve(const kernels::LibraryConvolution& convolution) override;
   kernels::DeviceError deviceError(std::string_view message) override;
   void delay(uint64_t ns) override;
 

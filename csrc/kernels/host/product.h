@@ -60,6 +60,7 @@ class Product {
         alpha_(valueOf<Value>(args.alpha)),
         beta_(valueOf<Value>(args.beta)),
         has_self_(hasSelf(args)),
+        is_rectified_(isRectified(args)),
         out_(launch.resolve(args.out.data)),
         self_(has_self_ ? launch.resolve(args.self.data) : nullptr),
         a_(args.k > 0 ? launch.resolve(args.a.data)
@@ -82,7 +83,8 @@ class Product {
     if constexpr (kIsComplex<E> || sizeof(E) != sizeof(Part)) {
       return false;
     } else {
-      return !has_self_ && alpha_ == Part(1) && args_.out.column_stride == sizeof(E) &&
+      return !has_self_ && !is_rectified_ && alpha_ == Part(1) &&
+             args_.out.column_stride == sizeof(E) &&
              args_.out.row_stride % static_cast<int64_t>(sizeof(E)) == 0;
     }
   }
@@ -133,7 +135,7 @@ class Product {
     }
   }
 
-  /// out = beta * self + alpha * sums
+  /// out = beta * self + alpha * sums, or 0 where that is less
   void finish(
       int64_t batch,
       const Tile& tile,
@@ -177,7 +179,7 @@ class Product {
         if constexpr (kSelf) {
           sum = plus(sum, times(beta_, cast<Value>(load<E>(self + j * self_stride))));
         }
-        store(out + j * out_stride, cast<E>(sum));
+        store(out + j * out_stride, cast<E>(is_rectified_ ? rectified(sum) : sum));
       }
     };
     const int64_t self_stride = kSelf ? args_.self.column_stride : sizeof(E);
@@ -192,6 +194,7 @@ class Product {
   Value alpha_;
   Value beta_;
   bool has_self_;
+  bool is_rectified_;
   unsigned char* out_;
   unsigned char* self_;
   unsigned char* a_;
@@ -213,7 +216,7 @@ inline bool isBetterTransposed(const puone_gemm_args& args) {
   return !is_dense(args.out.column_stride, args.out.row_stride);
 }
 
-/// out = beta * self + alpha * (a @ b), of elements of type E.
+/// out = activation(beta * self + alpha * (a @ b)), of elements of type E.
 template <class E>
 void product(Launch& launch, const puone_gemm_args& args) {
   if (isBetterTransposed(args)) {

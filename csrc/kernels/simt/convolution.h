@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Convolutions on a device: matrix products by tiles. The right factor is the source, read through
-// the sliding window. One product covers the positions of all images of a group.
+// Convolutions on a device: by the vendor's library if it supports them, else matrix products by
+// tiles. Their right factor is the source, read through the sliding window. One product covers the
+// positions of all images of a group.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
+#include <type_traits>
 
 #include "kernels/args/convolution.h"
 #include "kernels/args/matmul.h"
@@ -12,6 +14,7 @@
 #include "kernels/launch.h"
 #include "kernels/product.h"
 #include "kernels/simt/blocks.h"
+#include "kernels/simt/convolution_form.h"
 #include "kernels/simt/gemm.h"
 #include "kernels/simt/map.h"
 #include "kernels/simt/stored.h"
@@ -277,6 +280,18 @@ void multiplyPointwise(Launch& launch, const puone_convolution_args& args) {
   multiplyMatrices(launch, product);
 }
 
+/// Depthwise ones, which read every element once or a few times, are not left to a library.
+template <class E, class Args>
+bool convolveByLibrary(Launch& launch, const Args& args) {
+  if constexpr (std::is_integral_v<E>) {
+    return false;
+  } else {
+    if (args.channels == 0 || isDepthwise(args)) return false;
+    const auto convolution = libraryConvolution(args);
+    return convolution && launch.convolve(*convolution);
+  }
+}
+
 template <class E, class Left, class Right, class Finish>
 void multiplyFactors(
     Launch& launch,
@@ -371,16 +386,15 @@ void gatherWeightGradientAs(Launch& launch, const puone_convolution_weight_args&
 template <class E>
 void convolve(Launch& launch, const puone_convolution_args& args) {
   if (args.batch * args.groups * args.rows * volume(args.window.positions) == 0) return;
-  if (detail::isProduct(args)) {
-    detail::multiplyPointwise<E>(launch, args);
-  } else {
-    detail::convolveAs<E>(launch, args);
-  }
+  if (detail::isProduct(args)) return detail::multiplyPointwise<E>(launch, args);
+  if (detail::convolveByLibrary<E>(launch, args)) return;
+  detail::convolveAs<E>(launch, args);
 }
 
 template <class E>
 void gatherWeightGradient(Launch& launch, const puone_convolution_weight_args& args) {
   if (args.groups * args.rows * args.channels * volume(args.window.taps) == 0) return;
+  if (detail::convolveByLibrary<E>(launch, args)) return;
   detail::gatherWeightGradientAs<E>(launch, args);
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "kernels/device_error.h"
+#include "kernels/library_convolution.h"
 #include "kernels/matrix_product.h"
 
 namespace puone::kernels {
@@ -34,6 +35,12 @@ class Launch {
   }
   /// Queues the product by the library. Returns false if it cannot; then nothing was queued.
   virtual bool multiply(const MatrixProduct& /*product*/) {
+    return false;
+  }
+
+  /// Queues the convolution by the vendor's library. Returns false if there is none that can; then
+  /// nothing was queued.
+  virtual bool convolve(const LibraryConvolution& /*convolution*/) {
     return false;
   }
 

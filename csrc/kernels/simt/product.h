@@ -23,7 +23,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace detail {
 
-/// out = beta * self + alpha * sum
+/// out = beta * self + alpha * sum, or 0 where that is less
 template <class T>
 struct FinishProduct {
   PUONE_DEVICE void operator()(int64_t image, int64_t row, int64_t column, T sum) const {
@@ -33,7 +33,7 @@ struct FinishProduct {
     };
     T result = times(alpha, sum);
     if (has_self) result = plus(result, times(beta, stored.load(at(self), 0)));
-    stored.store(at(out), 0, result);
+    stored.store(at(out), 0, is_rectified ? rectified(result) : result);
   }
 
   Stored<T> stored;
@@ -42,6 +42,7 @@ struct FinishProduct {
   T alpha;
   T beta;
   bool has_self;
+  bool is_rectified;
 };
 
 template <class E, class T = ComputeValue<E>>
@@ -59,7 +60,13 @@ void multiplyByTiles(Launch& launch, const puone_gemm_args& args) {
   const auto left = factor(args.a, args.a.row_stride, args.a.column_stride);
   const auto right = factor(args.b, args.b.column_stride, args.b.row_stride);
   const FinishProduct<T> finish{
-      {stored}, args.out, args.self, valueOf<T>(args.alpha), valueOf<T>(args.beta), hasSelf(args)};
+      {stored},
+      args.out,
+      args.self,
+      valueOf<T>(args.alpha),
+      valueOf<T>(args.beta),
+      hasSelf(args),
+      isRectified(args)};
   const auto by = [&]<class Tile>(Tile) {
     const TileGrid grid = tileGrid<Tile>(launch, args.batch, args.m, args.n, args.k);
     multiply<Tile>(launch, grid, left, right, finish);
@@ -134,7 +141,16 @@ inline std::optional<MatrixProduct> libraryProduct(const puone_gemm_args& args, 
       *b,
       args.out.data,
       out->leading,
-      out->batch_stride};
+      out->batch_stride,
+      nullptr,
+      isRectified(args)};
+}
+
+/// Whether `self` has one number for each row, of one matrix.
+inline bool hasBias(const puone_gemm_args& args, int64_t size) {
+  const bool is_plain = args.beta.real == 1 && args.beta.imaginary == 0 && args.batch == 1;
+  const bool is_dense = args.m == 1 || args.self.row_stride == size;
+  return is_plain && is_dense && (args.n == 1 || args.self.column_stride == 0);
 }
 
 inline bool isSame(const puone_matrix& x, const puone_matrix& y) {
@@ -159,6 +175,17 @@ struct CopySelf {
   int64_t columns;
 };
 
+/// By a library that adds a bias itself, without a copy of it for each column.
+template <class E>
+bool multiplyWithBias(Launch& launch, const puone_gemm_args& args) {
+  if (!hasBias(args, sizeof(E))) return false;
+  auto product = libraryProduct(args, sizeof(E));
+  if (!product) return false;
+  product->bias = args.self.data;
+  product->beta[0] = 0;
+  return launch.multiplies(*product) && launch.multiply(*product);
+}
+
 template <class E>
 bool multiplyByLibrary(Launch& launch, const puone_gemm_args& args) {
   const auto product = libraryProduct(args, sizeof(E));
@@ -171,10 +198,14 @@ bool multiplyByLibrary(Launch& launch, const puone_gemm_args& args) {
 
 } // namespace detail
 
-/// out = beta * self + alpha * (a @ b), of elements of type E.
+/// out = activation(beta * self + alpha * (a @ b)), of elements of type E.
 template <class E>
 void product(Launch& launch, const puone_gemm_args& args) {
   const puone_gemm_args other = transposed(args);
+  if constexpr (std::is_floating_point_v<ComputeValue<E>>) {
+    if (detail::multiplyWithBias<E>(launch, args)) return;
+    if (detail::multiplyWithBias<E>(launch, other)) return;
+  }
   if constexpr (!std::is_integral_v<E>) {
     if (detail::multiplyByLibrary<E>(launch, args)) return;
     if (detail::multiplyByLibrary<E>(launch, other)) return;

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import Enum, auto
 from typing import Any
 
@@ -44,6 +45,10 @@ SIZES = [
     (0, 2, 2, 2),
     (2, 3, 4, 0),
 ]
+
+
+#: puone_activation
+NONE, RELU = 0, 1
 
 
 #: Between 1 and the next larger number.
@@ -100,15 +105,18 @@ def product(
     conj: tuple[bool, bool] = (False, False),
     first: complex | None = None,
     tf32: Tf32 = Tf32.NO,
+    bias: tuple[int, int, int] | None = None,
+    activation: int = NONE,
 ) -> Case:
-    """A case of `size`; layouts are those of out, a and b. `first` replaces the first of a."""
+    """A case of `size`; layouts are those of out, a and b. `first` replaces the first of a. `bias`
+    is the shape of `self` where that is broadcast."""
     batch, m, n, k = size
     a, b = numbers((batch, m, k), dtype, 1), numbers((batch, k, n), dtype, 2)
     if tf32 is Tf32.EXACT:
         a, b = of_tf32(a), of_tf32(b)
     if first is not None:
         a[0, 0, 0] = first
-    self = numbers((batch, m, n), dtype, 3)
+    self = numbers(bias or (batch, m, n), dtype, 3)
     exact_a, exact_b = (
         np.conj(wide(x, dtype)) if flag else wide(x, dtype)
         for x, flag in zip((a, b), conj, strict=True)
@@ -119,11 +127,13 @@ def product(
     ]
     expected = factors[0] * (exact_a @ exact_b) if k else wide(np.zeros((batch, m, n)), dtype)
     expected = expected + factors[1] * wide(self, dtype)
+    if activation == RELU:
+        expected = np.maximum(expected, 0)
     ulps, absolute = 0.0, 0.0
     if dtype not in INTEGERS:
         ulps = 4 if COMPUTE[dtype] is dtype else 1
         terms = np.abs(a) @ np.abs(b) if k else np.zeros((batch, m, n))
-        largest = float(np.max(terms, initial=0)) * max(1, abs(alpha)) + 4 * abs(beta)
+        largest = float(np.nanmax(terms, initial=0)) * max(1, abs(alpha)) + 4 * abs(beta)
         # Each factor may be off by half a unit of TF32.
         of_sums = EPSILON_OF_TF32 if tf32 is Tf32.ROUNDED else 4 * EPSILON[COMPUTE[dtype]]
         absolute = of_sums * largest
@@ -134,6 +144,7 @@ def product(
         "m": m,
         "n": n,
         "k": k,
+        "activation": activation,
         "alpha": _factor(alpha),
         "beta": _factor(beta),
         "out": Out(narrow(expected, dtype), dtype, layouts[0], ulps, absolute),
@@ -147,6 +158,23 @@ def product(
 def _factor(value: complex) -> dict[str, Any]:
     number = complex(value)
     return {"real": number.real, "imaginary": number.imag, "integer": int(number.real)}
+
+
+def with_bias(dtype: DType, activation: int) -> Iterator[Case]:
+    """What is added has one number for each column, for each row, or for all."""
+    label = "relu, " if activation == RELU else ""
+    for m, n, k in ((40, 72, 65), (1, 48, 33), (33, 1, 48), (3, 5, 1300)):
+        for name, bias in (("columns", (1, 1, n)), ("rows", (1, m, 1)), ("all", (1, 1, 1))):
+            for layout in (dense, transposed):
+                yield product(
+                    dtype,
+                    (1, m, n, k),
+                    f"{label}a number for {name}, {layout.__name__}",
+                    beta=1,
+                    layouts=(layout, dense, transposed),
+                    bias=bias,
+                    activation=activation,
+                )
 
 
 def cases() -> Iterator[Case]:
@@ -164,6 +192,14 @@ def cases() -> Iterator[Case]:
             yield product(dtype, (2, 9, 8, 7), f"b {name}", layouts=(dense, dense, layout))
         mixed = (gaps, transposed, flipped)
         yield product(dtype, (1, 67, 69, 65), "every factor strided", layouts=mixed)
+    for dtype in (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64):
+        for activation in (NONE, RELU):
+            yield from with_bias(dtype, activation)
+        nan = float("nan")
+        yield product(dtype, (1, 4, 5, 6), "relu of NaN", first=nan, activation=RELU)
+        yield product(dtype, (2, 5, 70, 600), "relu", alpha=2, activation=RELU)
+        yield product(dtype, (2, 5, 7, 0), "relu, only beta", beta=-2, activation=RELU)
+        yield product(dtype, (1, 66, 70, 40), "relu with beta", beta=1, activation=RELU)
     for size in SIZES:
         yield product(DType.FLOAT32, size, "TF32", tf32=Tf32.EXACT)
     for layout in (transposed, gaps):
@@ -178,6 +214,10 @@ def cases() -> Iterator[Case]:
             tf32=Tf32.EXACT,
         )
     yield product(DType.FLOAT32, (1, 40, 50, 60), "rounded to TF32", tf32=Tf32.ROUNDED)
+    for dtype, activation in ((DType.INT32, RELU), (DType.COMPLEX64, RELU), (DType.FLOAT32, 7)):
+        case = product(dtype, (1, 2, 3, 4), f"activation {activation} is refused")
+        args = {**case.args, "activation": activation}
+        yield replace(case, args=args, fails="gemm has no such activation")
     for dtype in (DType.FLOAT32, DType.FLOAT64):
         yield product(dtype, (1, 4, 5, 6), "0 * NaN", alpha=0, beta=1, first=float("nan"))
     for dtype in (DType.COMPLEX64, DType.COMPLEX128):
