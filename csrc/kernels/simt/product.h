@@ -23,7 +23,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace detail {
 
-/// out = beta * self + alpha * sum, or 0 where that is less
+/// out = beta * self + alpha * sum
 template <class T>
 struct FinishProduct {
   PUONE_DEVICE void operator()(int64_t image, int64_t row, int64_t column, T sum) const {
@@ -33,7 +33,7 @@ struct FinishProduct {
     };
     T result = times(alpha, sum);
     if (has_self) result = plus(result, times(beta, stored.load(at(self), 0)));
-    stored.store(at(out), 0, is_rectified ? rectified(result) : result);
+    stored.store(at(out), 0, result);
   }
 
   Stored<T> stored;
@@ -42,7 +42,6 @@ struct FinishProduct {
   T alpha;
   T beta;
   bool has_self;
-  bool is_rectified;
 };
 
 template <class E, class T = ComputeValue<E>>
@@ -60,13 +59,7 @@ void multiplyByTiles(Launch& launch, const puone_gemm_args& args) {
   const auto left = factor(args.a, args.a.row_stride, args.a.column_stride);
   const auto right = factor(args.b, args.b.column_stride, args.b.row_stride);
   const FinishProduct<T> finish{
-      {stored},
-      args.out,
-      args.self,
-      valueOf<T>(args.alpha),
-      valueOf<T>(args.beta),
-      hasSelf(args),
-      isRectified(args)};
+      {stored}, args.out, args.self, valueOf<T>(args.alpha), valueOf<T>(args.beta), hasSelf(args)};
   const auto by = [&]<class Tile>(Tile) {
     const TileGrid grid = tileGrid<Tile>(launch, args.batch, args.m, args.n, args.k);
     multiply<Tile>(launch, grid, left, right, finish);
@@ -141,9 +134,7 @@ inline std::optional<MatrixProduct> libraryProduct(const puone_gemm_args& args, 
       *b,
       args.out.data,
       out->leading,
-      out->batch_stride,
-      nullptr,
-      isRectified(args)};
+      out->batch_stride};
 }
 
 /// Whether `self` has one number for each row, of one matrix.
@@ -175,25 +166,59 @@ struct CopySelf {
   int64_t columns;
 };
 
-/// By a library that adds a bias itself, without a copy of it for each column.
+/// 0 takes the place of what is less. What was rounded is not rounded again by it.
+template <class T>
+struct Rectify {
+  PUONE_DEVICE void operator()(int64_t i) const {
+    const int64_t row = i / columns;
+    auto* const at = static_cast<unsigned char*>(out.data) + row / rows * out.batch_stride +
+                     row % rows * out.row_stride + i % columns * out.column_stride;
+    store(at, cast<T>(rectified(cast<ComputeValue<T>>(load<T>(at)))));
+  }
+  puone_matrix out;
+  int64_t rows;
+  int64_t columns;
+};
+
 template <class E>
-bool multiplyWithBias(Launch& launch, const puone_gemm_args& args) {
-  if (!hasBias(args, sizeof(E))) return false;
+void prepareSelf(Launch& launch, const puone_gemm_args& args) {
+  if (!hasSelf(args) || isSame(args.self, args.out)) return;
+  map(launch, args.batch * args.m * args.n, CopySelf<E>{args.out, args.self, args.m, args.n});
+}
+
+/// By a library that adds a bias and rectifies itself.
+template <class E>
+bool multiplyWithEpilogue(Launch& launch, const puone_gemm_args& args) {
+  const bool has_bias = hasBias(args, sizeof(E));
+  if (!has_bias && !isRectified(args)) return false;
   auto product = libraryProduct(args, sizeof(E));
   if (!product) return false;
-  product->bias = args.self.data;
-  product->beta[0] = 0;
-  return launch.multiplies(*product) && launch.multiply(*product);
+  product->rectified = isRectified(args);
+  if (has_bias) {
+    product->bias = args.self.data;
+    product->beta[0] = 0;
+  }
+  if (!launch.multiplies(*product)) return false;
+  if (!has_bias) prepareSelf<E>(launch, args);
+  return launch.multiply(*product);
 }
 
 template <class E>
 bool multiplyByLibrary(Launch& launch, const puone_gemm_args& args) {
   const auto product = libraryProduct(args, sizeof(E));
   if (!product || !launch.multiplies(*product)) return false;
-  if (hasSelf(args) && !isSame(args.self, args.out)) {
-    map(launch, args.batch * args.m * args.n, CopySelf<E>{args.out, args.self, args.m, args.n});
-  }
+  prepareSelf<E>(launch, args);
   return launch.multiply(*product);
+}
+
+/// out = beta * self + alpha * (a @ b), of elements of type E.
+template <class E>
+void multiplyAlone(Launch& launch, const puone_gemm_args& args, const puone_gemm_args& other) {
+  if constexpr (!std::is_integral_v<E>) {
+    if (multiplyByLibrary<E>(launch, args)) return;
+    if (multiplyByLibrary<E>(launch, other)) return;
+  }
+  multiplyByTiles<E>(launch, isBetterTransposed(args) ? other : args);
 }
 
 } // namespace detail
@@ -203,14 +228,14 @@ template <class E>
 void product(Launch& launch, const puone_gemm_args& args) {
   const puone_gemm_args other = transposed(args);
   if constexpr (std::is_floating_point_v<ComputeValue<E>>) {
-    if (detail::multiplyWithBias<E>(launch, args)) return;
-    if (detail::multiplyWithBias<E>(launch, other)) return;
+    if (detail::multiplyWithEpilogue<E>(launch, args)) return;
+    if (detail::multiplyWithEpilogue<E>(launch, other)) return;
   }
-  if constexpr (!std::is_integral_v<E>) {
-    if (detail::multiplyByLibrary<E>(launch, args)) return;
-    if (detail::multiplyByLibrary<E>(launch, other)) return;
+  detail::multiplyAlone<E>(launch, args, other);
+  if constexpr (std::is_floating_point_v<ComputeValue<E>>) {
+    if (!isRectified(args)) return;
+    map(launch, args.batch * args.m * args.n, detail::Rectify<E>{args.out, args.m, args.n});
   }
-  detail::multiplyByTiles<E>(launch, detail::isBetterTransposed(args) ? other : args);
 }
 
 } // namespace puone::kernels::PUONE_ISA
