@@ -77,16 +77,25 @@ def digest(python: Python, of: str, environment: dict[str, str]) -> str:
     return str(done.stdout.split()[-1])
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=["one", "some", "reversed"])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        pytest.param(SCHEDULES[0], id="one", marks=pytest.mark.nightly),
+        pytest.param(SCHEDULES[1], id="some"),
+        pytest.param(SCHEDULES[2], id="reversed", marks=pytest.mark.nightly),
+    ],
+)
 def test_results_are_right_on_every_schedule(python: Python, schedule: dict[str, str]) -> None:
     on_the_cpu = digest_of(with_one_right_result("cpu"))
     assert digest(python, "with_one_right_result('puone')", schedule) == on_the_cpu
 
 
+@pytest.mark.nightly
 def test_floats_are_rounded_alike_on_every_schedule(python: Python) -> None:
     assert len({digest(python, "rounded()", schedule) for schedule in SCHEDULES[::2]}) == 1
 
 
+@pytest.mark.nightly
 def test_sums_are_rounded_in_any_order_where_that_is_permitted(python: Python) -> None:
     digests = {digest(python, "sums_at_few_places()", schedule) for schedule in SCHEDULES[::2]}
     assert len(digests) > 1
