@@ -123,6 +123,18 @@ def test_a_product_with_a_bias_and_an_activation_is_rounded_once(
     assert printed.split()[-1] == fused
 
 
+@needs_standin
+def test_a_column_that_is_added_to_in_place_is_no_bias(python: Python) -> None:
+    """A library may write some of the result before it has read all of the bias."""
+    code = """
+import torch, torch_puone
+a, b = torch.arange(15.0).reshape(5, 3).to("puone"), torch.arange(3.0).reshape(3, 1).to("puone")
+out = torch.arange(5.0, device="puone").reshape(5, 1)
+assert out.addmm_(a, b).flatten().tolist() == [5, 15, 25, 35, 45]
+"""
+    succeeds(python, code, **ON_STANDIN, **OVER_FAKE_CUBLAS)
+
+
 CONVOLVED = """
 import ctypes, os, torch, torch_puone
 from torch.nn.functional import conv1d, conv2d, conv3d, conv_transpose2d

@@ -338,6 +338,7 @@ PUBLIC CublasStatus cublasLtMatmul(
   if (has_bias && operation->user != std::this_thread::get_id()) {
     undefined("two threads use an operation at the same time");
   }
+  if (has_bias && operation->bias == d) undefined("the bias is the result");
   if (algorithm->data[0] != keyOf(*operation, {a_layout, b_layout, c_layout, d_layout})) {
     undefined("the algorithm is that of another product");
   }

@@ -137,9 +137,11 @@ inline std::optional<MatrixProduct> libraryProduct(const puone_gemm_args& args, 
       out->batch_stride};
 }
 
-/// Whether `self` has one number for each row, of one matrix.
+/// Whether `self` has one number for each row, of one matrix. It is not the result itself, which a
+/// library may write before it has read all of the bias.
 inline bool hasBias(const puone_gemm_args& args, int64_t size) {
-  const bool is_plain = args.beta.real == 1 && args.beta.imaginary == 0 && args.batch == 1;
+  const bool is_plain = args.beta.real == 1 && args.beta.imaginary == 0 && args.batch == 1 &&
+                        args.self.data != args.out.data;
   const bool is_dense = args.m == 1 || args.self.row_stride == size;
   return is_plain && is_dense && (args.n == 1 || args.self.column_stride == 0);
 }
