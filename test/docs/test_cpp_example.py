@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+# Most of a minute of a compiler that reads torch's headers.
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "cpp.md"
 

@@ -135,7 +135,7 @@ def test_a_compressed_bomb_is_not_unpacked_beyond_the_limit(
         load(tmp_path, b"[" + b" " * 10_000_000 + b"]", "before.json.gz")
 
 
-@pytest.mark.parametrize("distributed", [(), ("-n1",)])
+@pytest.mark.parametrize("distributed", [(), pytest.param(("-n1",), marks=pytest.mark.nightly)])
 def test_a_run_in_shards_by_durations_is_merged_and_serves_the_next_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], distributed: tuple[str, ...]
 ) -> None:

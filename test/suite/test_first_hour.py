@@ -122,6 +122,7 @@ def test_a_folder_that_is_another_copy_is_refused(bin_folder: Path) -> None:
     assert "conformance is another copy of the suite than the installed one" in done.stderr
 
 
+@pytest.mark.nightly
 def test_a_vendors_chapter_is_typed_against_the_installed_suite(
     bin_folder: Path, tmp_path: Path
 ) -> None:

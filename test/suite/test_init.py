@@ -119,6 +119,7 @@ def test_a_backend_that_bears_no_fork_is_spawned(tmp_path: Path) -> None:
     assert "start_method: spawn" in done.stdout
 
 
+@pytest.mark.nightly
 def test_a_package_is_found_that_announces_the_device_under_another_name(tmp_path: Path) -> None:
     code = "import torch_freshchip\ndef load():\n    pass\n"
     install(tmp_path, "vendor-sdk", "sdk_plugin", code, "vendor = sdk_plugin:load")
@@ -162,6 +163,7 @@ def test_a_package_for_torch_is_found_that_does_not_say_what_it_needs(tmp_path: 
     assert "import: {after_torch: [fct]}" in done.stdout
 
 
+@pytest.mark.nightly
 def test_a_device_that_a_call_makes_is_set_up(tmp_path: Path) -> None:
     (tmp_path / "cloud.py").write_text(
         "class Machine:\n"

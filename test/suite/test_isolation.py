@@ -245,7 +245,7 @@ def test_a_lost_device_ends_the_run(tmp_path: Path) -> None:
     assert lost.code == 64
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.nightly)])
 def test_the_memory_limit_is_that_of_the_workers(tmp_path: Path, start: str) -> None:
     text = f"device_type: cpu\nstart_method: {start}\nworkers: 1\n"
     free = harness.run(tmp_path, harness.GREEDY, harness.descriptor(tmp_path, text))

@@ -50,7 +50,7 @@ def order(run: harness.Run) -> list[str]:
     return re.findall(r"::(planted/\S+) [A-Z]", run.text)
 
 
-@pytest.mark.parametrize("option", ["--ff", "--nf"])
+@pytest.mark.parametrize("option", ["--ff", pytest.param("--nf", marks=pytest.mark.nightly)])
 def test_ff_and_nf_say_what_comes_first(tmp_path: Path, option: str) -> None:
     good, wrong = "--check=planted/good*", "--check=planted/wrong*"
     harness.run(tmp_path, harness.PLANTED, *CACHE, wrong if option == "--ff" else good)

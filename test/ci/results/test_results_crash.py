@@ -79,7 +79,7 @@ def test_killed_while_it_is_made_a_store_is_made_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", Moment)
-@pytest.mark.parametrize("keep_days", [None, 5])
+@pytest.mark.parametrize("keep_days", [None, pytest.param(5, marks=pytest.mark.nightly)])
 def test_killed_at_any_point_of_compact_nothing_is_lost_and_again_is_enough(
     tmp_path: Path, store: Path, keep_days: int | None, moment: Moment
 ) -> None:

@@ -12,6 +12,7 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,14 +39,15 @@ class Drawn(NamedTuple):
         return (self.step, finding.rule, finding.name, *texts)
 
 
-def findings() -> list[Drawn]:
+@cache
+def findings() -> tuple[Drawn, ...]:
     """All findings of the steps."""
     taken = {v: snapshot_file.read(SNAPSHOTS / f"{v}.json.gz") for step in STEPS for v in step}
-    return [
+    return tuple(
         Drawn(f"{before}-{after}", finding)
         for before, after in STEPS
         for finding in diff(taken[before], taken[after])
-    ]
+    )
 
 
 def draw(every: Sequence[Drawn], seed: int) -> list[Drawn]:

@@ -40,6 +40,7 @@ def hit(entry: dict[str, Any]) -> Hit:
     return Hit(entry["rule"], entry["file"], entry["line"], entry["symbol"], entry.get("scope", ""))
 
 
+@pytest.mark.nightly
 def test_the_committed_report_and_sample_are_of_this_audit(
     installed: Audit, sample: dict[str, Any]
 ) -> None:

@@ -244,6 +244,7 @@ KINDS = {
 }
 
 
+@pytest.mark.nightly
 def test_python_itself_says_the_same_of_every_function_that_torch_imports() -> None:
     """But for the stubs of torch._C, which no source stands behind."""
     listed = catalogue.load(known=usage.NOTHING)  # what is collected, torch does not import

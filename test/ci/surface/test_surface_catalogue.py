@@ -58,6 +58,7 @@ def test_a_scope_is_entered_if_something_in_it_is_asked_for() -> None:
     assert [scope for scope, there in reached.items() if not there] == ["c10::impl", "torch"]
 
 
+@pytest.mark.nightly
 def test_every_pattern_and_header_is_there_in_some_torch() -> None:
     folder = Path(snapshot.__file__).parent / "snapshots"
     taken = [snapshot_file.read(path) for path in folder.glob("*.json.gz")]
