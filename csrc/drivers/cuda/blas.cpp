@@ -66,16 +66,11 @@ CublasStatus multiplyBatch(
       kCublasDefaultAlgorithm);
 }
 
-/// NULL where the library is too new for the driver, or does not know the device: there is none
-/// then.
 CublasContext* createHandle() {
   const Cublas* const cublas = Blas::library();
-  CublasHandle handle = nullptr;
   if (cublas == nullptr) return nullptr;
-  if (cublas->create(&handle) != CublasStatus::kSuccess) {
-    note("cublasCreate", cudaGetLastError());
-    return nullptr;
-  }
+  const CublasHandle handle = createNative("cublasCreate", cublas->create);
+  if (handle == nullptr) return nullptr;
   checkBlas(
       "cublasSetMathMode",
       cublas->setMathMode(handle, kCublasDefaultMath | kCublasExactPartialSums));
@@ -92,7 +87,7 @@ const Cublas* Blas::library() {
 Blas::Blas() : handles_(createHandle) {}
 
 bool Blas::takes(const MatrixProduct& product) {
-  return !product.hasEpilogue() && blasTypes(product) && handles_.isUsable();
+  return blasTypes(product) && handles_.isUsable();
 }
 
 bool Blas::multiply(

@@ -24,7 +24,7 @@ class Blas {
 
   Blas();
 
-  /// Whether it takes the product: one without an epilogue. The device is current for CUDA.
+  /// Whether it takes the product, which has no epilogue. The device is current for CUDA.
   bool takes(const kernels::MatrixProduct& product);
   /// Queues one that it takes; false if it turns out to have no way of doing it.
   bool multiply(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A matrix product in the words of cuBLAS and cuBLASLt.
+// The arguments of a matrix product as cuBLAS and cuBLASLt take them.
 #pragma once
 
 #include <library_types.h>

@@ -2,9 +2,7 @@
 #include "drivers/cuda/cublas.h"
 
 #include <array>
-#include <cstring>
 
-#include "drivers/common/error.h"
 #include "drivers/cuda/library.h"
 
 namespace puone::cuda {
@@ -15,32 +13,22 @@ constexpr std::array kNames{"libcublas.so.13", "libcublas.so.12"};
 constexpr std::array kWheelPaths{
     "nvidia/cu13/lib/libcublas.so.13", "nvidia/cublas/lib/libcublas.so.12"};
 
-void* open(const char* choice) {
-  if (choice == nullptr) return openUsual(kNames, kWheelPaths);
-  if (std::strcmp(choice, "none") == 0) return nullptr;
-  void* library = dlopen(choice, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) fail(PUONE_INVALID_ARGUMENT, "PUONE_CUDA_BLAS: %s", dlerror());
-  return library;
-}
-
 } // namespace
 
 const Cublas* loadCublas(const char* choice) {
-  void* library = open(choice);
+  void* library =
+      choice == nullptr ? openUsual(kNames, kWheelPaths) : openChosen("PUONE_CUDA_BLAS", choice);
   if (library == nullptr) return nullptr;
   auto* const functions = new Cublas{}; // for good, as the library
   functions->library = library;
-  bool complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    complete = findSymbol(library, name, function) && complete;
-  };
+  SymbolFinder find(library);
   find(functions->create, "cublasCreate_v2");
   find(functions->setStream, "cublasSetStream_v2");
   find(functions->setWorkspace, "cublasSetWorkspace_v2");
   find(functions->setMathMode, "cublasSetMathMode");
   find(functions->multiply, "cublasGemmEx");
   find(functions->multiplyBatch, "cublasGemmStridedBatchedEx");
-  if (complete) return functions;
+  if (find.missing() == nullptr) return functions;
   delete functions;
   dlclose(library);
   return nullptr;

@@ -1,33 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/cuda/cublaslt.h"
 
-#include <cstring>
-
-#include "drivers/common/error.h"
 #include "drivers/cuda/library.h"
 
 namespace puone::cuda {
-namespace {
-
-void* open(const char* choice, const Cublas& cublas) {
-  if (choice == nullptr) return cublas.library; // its symbols are those of its dependencies, too
-  if (std::strcmp(choice, "none") == 0) return nullptr;
-  void* library = dlopen(choice, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) fail(PUONE_INVALID_ARGUMENT, "PUONE_CUDA_BLASLT: %s", dlerror());
-  return library;
-}
-
-} // namespace
-
 const CublasLt* loadCublasLt(const char* choice, const Cublas* cublas) {
   if (cublas == nullptr) return nullptr;
-  void* library = open(choice, *cublas);
+  // Symbols of a library are those of its dependencies, too.
+  void* library = choice == nullptr ? cublas->library : openChosen("PUONE_CUDA_BLASLT", choice);
   if (library == nullptr) return nullptr;
   auto* const functions = new CublasLt{}; // for good, as the library
-  bool complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    complete = findSymbol(library, name, function) && complete;
-  };
+  SymbolFinder find(library);
   find(functions->create, "cublasLtCreate");
   find(functions->createOperation, "cublasLtMatmulDescCreate");
   find(functions->destroyOperation, "cublasLtMatmulDescDestroy");
@@ -40,7 +23,7 @@ const CublasLt* loadCublasLt(const char* choice, const Cublas* cublas) {
   find(functions->setPreference, "cublasLtMatmulPreferenceSetAttribute");
   find(functions->choose, "cublasLtMatmulAlgoGetHeuristic");
   find(functions->multiply, "cublasLtMatmul");
-  if (complete) return functions;
+  if (find.missing() == nullptr) return functions;
   delete functions;
   return nullptr;
 }

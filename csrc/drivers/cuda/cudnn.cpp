@@ -2,9 +2,7 @@
 #include "drivers/cuda/cudnn.h"
 
 #include <array>
-#include <cstring>
 
-#include "drivers/common/error.h"
 #include "drivers/cuda/library.h"
 
 namespace puone::cuda {
@@ -15,24 +13,14 @@ constexpr std::array kNames{"libcudnn.so.9", "libcudnn.so.8"};
 constexpr std::array kWheelPaths{
     "nvidia/cudnn/lib/libcudnn.so.9", "nvidia/cudnn/lib/libcudnn.so.8"};
 
-void* open(const char* choice) {
-  if (choice == nullptr) return openUsual(kNames, kWheelPaths);
-  if (std::strcmp(choice, "none") == 0) return nullptr;
-  void* library = dlopen(choice, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) fail(PUONE_INVALID_ARGUMENT, "PUONE_CUDA_DNN: %s", dlerror());
-  return library;
-}
-
 } // namespace
 
 const Cudnn* loadCudnn(const char* choice) {
-  void* library = open(choice);
+  void* library =
+      choice == nullptr ? openUsual(kNames, kWheelPaths) : openChosen("PUONE_CUDA_DNN", choice);
   if (library == nullptr) return nullptr;
   auto* const functions = new Cudnn{}; // for good, as the library
-  bool complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    complete = findSymbol(library, name, function) && complete;
-  };
+  SymbolFinder find(library);
   find(functions->create, "cudnnCreate");
   find(functions->setStream, "cudnnSetStream");
   find(functions->createTensor, "cudnnCreateTensorDescriptor");
@@ -56,7 +44,7 @@ const Cudnn* loadCudnn(const char* choice) {
   find(functions->convolveWithBias, "cudnnConvolutionBiasActivationForward");
   find(functions->wideGradient, "cudnnConvolutionBackwardData");
   find(functions->weightGradient, "cudnnConvolutionBackwardFilter");
-  if (complete) return functions;
+  if (find.missing() == nullptr) return functions;
   delete functions;
   dlclose(library);
   return nullptr;

@@ -5,11 +5,11 @@
 #include <array>
 #include <cstdlib>
 #include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 
 #include "drivers/common/error.h"
+#include "drivers/cuda/library_plans.h"
 #include "drivers/cuda/status.h"
 
 namespace puone::cuda {
@@ -258,27 +258,19 @@ bool hasInts(const LibraryConvolution& of) {
 } // namespace
 
 struct DnnHandle {
-  /// Shapes that change all the time must not fill the memory.
-  static constexpr size_t kMostPlans = 256;
-
   CudnnHandle native;
-  std::map<Key, Plan> plans;
+  LibraryPlans<Key, Plan> plans;
 };
 
 namespace {
 
-Plan& planOf(DnnHandle& handle, const LibraryConvolution& of) {
-  const Key key = keyOf(of);
-  const auto known = handle.plans.find(key);
-  if (known != handle.plans.end()) return known->second;
-  if (handle.plans.size() >= DnnHandle::kMostPlans) handle.plans.clear();
+Plan planned(CudnnHandle handle, const LibraryConvolution& of) {
   Plan plan;
   plan.is_possible =
       describe(plan, of) &&
-      isAccepted(
-          "cudnnGetConvolutionWorkspaceSize", askWorkspace(handle.native, plan, of.result)) &&
+      isAccepted("cudnnGetConvolutionWorkspaceSize", askWorkspace(handle, plan, of.result)) &&
       plan.workspace <= kMostWorkspace;
-  return handle.plans.emplace(key, std::move(plan)).first->second;
+  return plan;
 }
 
 /// 1 and 0 as the library reads them: doubles of doubles, else floats.
@@ -376,16 +368,11 @@ CudnnStatus queue(
       of.narrow);
 }
 
-/// NULL where the library is too new for the driver, or does not know the device.
 DnnHandle* createHandle() {
   const Cudnn* const library = Dnn::library();
-  CudnnHandle native = nullptr;
   if (library == nullptr) return nullptr;
-  if (library->create(&native) != CudnnStatus::kSuccess) {
-    note("cudnnCreate", cudaGetLastError());
-    return nullptr;
-  }
-  return new DnnHandle{native, {}};
+  const CudnnHandle native = createNative("cudnnCreate", library->create);
+  return native != nullptr ? new DnnHandle{native, {}} : nullptr;
 }
 
 } // namespace
@@ -402,7 +389,8 @@ bool Dnn::convolve(const LibraryConvolution& convolution, kernels::Launch& launc
   const LibraryHandles<DnnHandle>::Taken taken(handles_);
   DnnHandle* const handle = taken.get();
   if (handle == nullptr) return false;
-  const Plan& plan = planOf(*handle, convolution);
+  const Plan& plan =
+      handle->plans.of(keyOf(convolution), [&] { return planned(handle->native, convolution); });
   if (!plan.is_possible) return false;
   void* const workspace = launch.scratch(plan.workspace);
   auto* const stream = static_cast<cudaStream_t>(launch.stream());

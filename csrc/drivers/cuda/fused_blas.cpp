@@ -4,11 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <map>
 #include <memory>
 
 #include "drivers/cuda/blas.h"
 #include "drivers/cuda/blas_arguments.h"
+#include "drivers/cuda/library_plans.h"
 #include "drivers/cuda/status.h"
 
 namespace puone::cuda {
@@ -170,11 +170,8 @@ Preference preferenceOf(const MatrixProduct& product, size_t workspace) {
 } // namespace
 
 struct FusedBlasHandle {
-  /// Shapes that change all the time must not fill the memory.
-  static constexpr size_t kMostPlans = 256;
-
   CublasLtHandle native;
-  std::map<Key, Plan> plans;
+  LibraryPlans<Key, Plan> plans;
 };
 
 namespace {
@@ -202,11 +199,7 @@ bool choose(CublasLtHandle handle, const MatrixProduct& product, size_t workspac
   return found > 0 && choice.status == CublasStatus::kSuccess;
 }
 
-Plan& planOf(FusedBlasHandle& handle, const MatrixProduct& product, size_t workspace) {
-  const Key key = keyOf(product);
-  const auto known = handle.plans.find(key);
-  if (known != handle.plans.end()) return known->second;
-  if (handle.plans.size() >= FusedBlasHandle::kMostPlans) handle.plans.clear();
+Plan planned(CublasLtHandle handle, const MatrixProduct& product, size_t workspace) {
   const BlasTypes types = *blasTypes(product);
   Plan plan{
       operationOf(product, types),
@@ -224,20 +217,15 @@ Plan& planOf(FusedBlasHandle& handle, const MatrixProduct& product, size_t works
   if (product.bias != nullptr) { // for its alignment
     set(plan.operation, CublasLtOperationAttribute::kBias, product.bias);
   }
-  plan.is_possible = choose(handle.native, product, workspace, plan);
-  return handle.plans.emplace(key, std::move(plan)).first->second;
+  plan.is_possible = choose(handle, product, workspace, plan);
+  return plan;
 }
 
-/// NULL where the library is too new for the driver, or does not know the device.
 FusedBlasHandle* createHandle() {
   const CublasLt* const library = FusedBlas::library();
-  CublasLtHandle native = nullptr;
   if (library == nullptr) return nullptr;
-  if (library->create(&native) != CublasStatus::kSuccess) {
-    note("cublasLtCreate", cudaGetLastError());
-    return nullptr;
-  }
-  return new FusedBlasHandle{native, {}};
+  const CublasLtHandle native = createNative("cublasLtCreate", library->create);
+  return native != nullptr ? new FusedBlasHandle{native, {}} : nullptr;
 }
 
 } // namespace
@@ -251,7 +239,6 @@ const CublasLt* FusedBlas::library() {
 FusedBlas::FusedBlas() : handles_(createHandle) {}
 
 bool FusedBlas::takes(const MatrixProduct& product) {
-  if (!product.hasEpilogue()) return false;
   const auto types = blasTypes(product);
   return types && types->isReal() && handles_.isUsable();
 }
@@ -261,7 +248,8 @@ bool FusedBlas::multiply(
   const LibraryHandles<FusedBlasHandle>::Taken taken(handles_);
   FusedBlasHandle* const handle = taken.get();
   if (handle == nullptr) return false;
-  Plan& plan = planOf(*handle, product, bytes);
+  Plan& plan =
+      handle->plans.of(keyOf(product), [&] { return planned(handle->native, product, bytes); });
   if (!plan.is_possible) return false;
   if (product.bias != nullptr) {
     set(plan.operation, CublasLtOperationAttribute::kBias, product.bias);

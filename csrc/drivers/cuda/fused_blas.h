@@ -23,8 +23,8 @@ class FusedBlas {
 
   FusedBlas();
 
-  /// Whether it takes the product: one of real numbers, with an epilogue. The device is current
-  /// for CUDA.
+  /// Whether it takes the product, which has an epilogue: one of real numbers. The device is
+  /// current for CUDA.
   bool takes(const kernels::MatrixProduct& product);
   /// Queues one that it takes; false if the library has no way of doing it. The first product of
   /// each shape and alignment is planned, which allocates memory of the host.

@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "drivers/common/error.h"
+
 namespace puone::cuda {
 namespace {
 
@@ -36,6 +38,13 @@ void* openUsual(std::span<const char* const> names, std::span<const char* const>
     if (void* library = dlopen((directory + path).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
   }
   return nullptr;
+}
+
+void* openChosen(const char* variable, const char* value) {
+  if (std::strcmp(value, "none") == 0) return nullptr;
+  void* library = dlopen(value, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) fail(PUONE_INVALID_ARGUMENT, "%s: %s", variable, dlerror());
+  return library;
 }
 
 } // namespace puone::cuda

@@ -4,7 +4,6 @@
 
 #include <span>
 #include <string>
-#include <type_traits>
 
 #include <dlfcn.h>
 
@@ -15,11 +14,30 @@ namespace puone::cuda {
 /// loaded until dlclose().
 void* openUsual(std::span<const char* const> names, std::span<const char* const> wheel_paths);
 
-/// Sets `function` to the symbol, NULL if the library lacks it.
-template <class Function>
-bool findSymbol(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<std::remove_reference_t<Function>>(dlsym(library, name));
-  return function != nullptr;
-}
+/// The library that the value of a variable names: its path, or "none", which is NULL. Error, which
+/// names the variable, if it cannot be loaded.
+void* openChosen(const char* variable, const char* value);
+
+/// Looks up a library's functions.
+class SymbolFinder {
+ public:
+  explicit SymbolFinder(void* library) : library_(library) {}
+
+  /// Sets `function` to the symbol, NULL if the library lacks it.
+  template <class Function>
+  void operator()(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(dlsym(library_, name));
+    if (function == nullptr && missing_ == nullptr) missing_ = name;
+  }
+
+  /// The first function that the library lacks; NULL if it has all.
+  const char* missing() const {
+    return missing_;
+  }
+
+ private:
+  void* const library_;
+  const char* missing_ = nullptr;
+};
 
 } // namespace puone::cuda

@@ -8,7 +8,19 @@
 #include <mutex>
 #include <vector>
 
+#include "drivers/cuda/status.h"
+
 namespace puone::cuda {
+
+/// What the library's function makes; NULL, with a note, where the library is too new for the
+/// driver, or does not know the device.
+template <class Native, class Status>
+Native createNative(const char* call, Status (*create)(Native*)) {
+  Native native = nullptr;
+  if (create(&native) == Status::kSuccess) return native;
+  note(call, cudaGetLastError());
+  return nullptr;
+}
 
 template <class Handle>
 class LibraryHandles {

@@ -25,10 +25,7 @@ void* open(const char* choice) {
 
 /// The first function that the library lacks; NULL if it has all.
 const char* findAll(void* library, Nccl& functions) {
-  const char* missing = nullptr;
-  const auto find = [&](auto& function, const char* name) {
-    if (!findSymbol(library, name, function) && missing == nullptr) missing = name;
-  };
+  SymbolFinder find(library);
   find(functions.getVersion, "ncclGetVersion");
   find(functions.getUniqueId, "ncclGetUniqueId");
   find(functions.getErrorString, "ncclGetErrorString");
@@ -47,7 +44,7 @@ const char* findAll(void* library, Nccl& functions) {
   find(functions.reduceScatter, "ncclReduceScatter");
   find(functions.send, "ncclSend");
   find(functions.recv, "ncclRecv");
-  return missing;
+  return find.missing();
 }
 
 std::string versionText(int code) {

@@ -45,10 +45,7 @@ const Nvrtc* load() {
   void* library = open(std::getenv(kVariable));
   if (library == nullptr) return nullptr;
   auto* const functions = new Nvrtc{}; // for good, as the library
-  bool complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    complete = findSymbol(library, name, function) && complete;
-  };
+  SymbolFinder find(library);
   find(functions->version, "nvrtcVersion");
   find(functions->errorString, "nvrtcGetErrorString");
   find(functions->create, "nvrtcCreateProgram");
@@ -58,7 +55,7 @@ const Nvrtc* load() {
   find(functions->log, "nvrtcGetProgramLog");
   find(functions->cubinSize, "nvrtcGetCUBINSize");
   find(functions->cubin, "nvrtcGetCUBIN");
-  if (complete) {
+  if (find.missing() == nullptr) {
     loadBuiltins(*functions);
     return functions;
   }
