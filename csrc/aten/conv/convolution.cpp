@@ -126,7 +126,7 @@ void launchConvolution(
   const int64_t wide_channels = weight.size(1);
   puone_convolution_args args{};
   args.dtype = *kernelDtype(result.scalar_type());
-  args.allow_tf32 = args.dtype == PUONE_FLOAT32 && allowsTf32(at::Float32Op::CONV) ? 1 : 0;
+  args.allow_tf32 = allowsTf32(args.dtype, at::Float32Op::CONV) ? 1 : 0;
   args.batch = result.size(0);
   args.groups = groups;
   args.rows = to_narrow ? narrow_channels : wide_channels;
@@ -158,7 +158,7 @@ void launchWeightGradient(
   if (result.numel() == 0) return;
   puone_convolution_weight_args args{};
   args.dtype = *kernelDtype(result.scalar_type());
-  args.allow_tf32 = args.dtype == PUONE_FLOAT32 && allowsTf32(at::Float32Op::CONV) ? 1 : 0;
+  args.allow_tf32 = allowsTf32(args.dtype, at::Float32Op::CONV) ? 1 : 0;
   args.batch = narrow.size(0);
   args.groups = groups;
   args.rows = result.size(0) / groups;

@@ -87,7 +87,7 @@ void launchGemm(
   }
   puone_gemm_args args{};
   args.dtype = *kernelDtype(out.scalar_type());
-  args.allow_tf32 = args.dtype == PUONE_FLOAT32 && allowsTf32(at::Float32Op::MATMUL) ? 1 : 0;
+  args.allow_tf32 = allowsTf32(args.dtype, at::Float32Op::MATMUL) ? 1 : 0;
   args.batch = out.dim() == 3 ? out.size(0) : 1;
   args.m = out.size(-2);
   args.n = out.size(-1);
