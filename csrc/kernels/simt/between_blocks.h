@@ -6,9 +6,10 @@
 // waits only for lower numbers than its own. Their blocks have all begun, and the lowest of those
 // that have not ended waits for nobody.
 //
-// Accesses to what is told are volatile: they reach the memory that all multiprocessors share, in
-// one piece up to 8 bytes. A value of more pieces, or one beside its mark, is ordered by fences:
-// the writer's between the value and the mark, the reader's between the mark and the value.
+// These values are loaded and stored by volatile accesses, which reach the memory that all
+// multiprocessors share, in one piece up to 8 bytes. A value of more pieces, or one beside its
+// mark, is ordered by fences: the writer's between the value and the mark, the reader's between the
+// mark and the value.
 #pragma once
 
 #include <cstddef>
