@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -13,6 +12,8 @@ from pathlib import Path
 import nursery
 import pytest
 from interpreter import READ_AT_START, Python
+
+from torch_conformance.pytest_plugin.garbage import not_collected
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -46,13 +47,8 @@ LONGEST = [
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is imported and collected stays: looking for garbage among it is wasted."""
-    gc.disable()
-    try:
+    with not_collected():
         return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

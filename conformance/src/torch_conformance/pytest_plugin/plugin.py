@@ -9,7 +9,6 @@ backend cannot be loaded.
 from __future__ import annotations
 
 import difflib
-import gc
 import signal
 from collections.abc import Generator
 from pathlib import Path
@@ -34,6 +33,7 @@ from torch_conformance.pytest_plugin.emit import (
     result_of,
 )
 from torch_conformance.pytest_plugin.execution import run
+from torch_conformance.pytest_plugin.garbage import not_collected
 from torch_conformance.pytest_plugin.inprocess import stop_if_asked
 from torch_conformance.pytest_plugin.nodes import CheckFile, CheckItem
 from torch_conformance.pytest_plugin.options import add_options
@@ -101,17 +101,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Modules and checks stay until the end. Looking for garbage among them, again and again, takes
-    a quarter of the time of a short run.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with not_collected():
         return (yield)
-    finally:
-        gc.freeze()
-        if was_enabled:
-            gc.enable()
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile | None:
