@@ -18,38 +18,12 @@ ScopedEnvironment::~ScopedEnvironment() {
   for (const auto& [name, value] : variables_) unsetenv(name.c_str());
 }
 
-const puone_hal_api& hal() {
-  static const puone_hal_api* const table = [] {
-    const puone_hal_api* found = nullptr;
-    if (puone_hal_get(PUONE_HAL_ABI_MAJOR, &found) != PUONE_OK) std::abort();
-    return found;
-  }();
-  return *table;
-}
-
 const puone_fault_api& fault() {
   const void* found = nullptr;
   if (hal().get_extension(PUONE_FAULT_EXTENSION, PUONE_FAULT_VERSION, &found) != PUONE_OK) {
     std::abort();
   }
   return *static_cast<const puone_fault_api*>(found);
-}
-
-void expectStatus(
-    puone_status actual, puone_status expected, const char* call, const char* file, int line) {
-  if (actual == expected) return;
-  report(
-      file,
-      line,
-      std::string(call) + ": got " + std::to_string(actual) + ", expected " +
-          std::to_string(expected) + ": " + hal().last_error_message());
-}
-
-bool errorSays(const std::string& part) {
-  const std::string text = hal().last_error_message();
-  if (text.find(part) != std::string::npos) return true;
-  report("last_error_message", 0, "\"" + text + "\" does not say \"" + part + "\"");
-  return false;
 }
 
 Sim::Sim(Environment variables) : environment_(variables) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "check.h"
+#include "driver.h"
 #include "hal/hal.h"
 #include "kernels/args.h"
 
@@ -35,18 +36,7 @@ class ScopedEnvironment {
   const std::vector<Variable> variables_;
 };
 
-const puone_hal_api& hal();
 const puone_fault_api& fault();
-
-/// Fails the test unless `status` is OK, and says why it is not.
-#define OK(call) ::puone::test::expectStatus((call), PUONE_OK, #call, __FILE__, __LINE__)
-#define STATUS(call, expected) \
-  ::puone::test::expectStatus((call), (expected), #call, __FILE__, __LINE__)
-void expectStatus(
-    puone_status actual, puone_status expected, const char* call, const char* file, int line);
-
-/// Whether the calling thread's last error mentions `part`.
-bool errorSays(const std::string& part);
 
 class Sim {
  public:

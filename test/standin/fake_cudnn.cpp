@@ -6,21 +6,24 @@
 #include "fake_cudnn.h"
 
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 #include "drivers/cuda/cudnn.h"
+#include "fake_elements.h"
 #include "kernels/types.h"
 #include "standin.h"
 
 using namespace puone::cuda;
 using namespace puone::kernels::PUONE_ISA;
+using fake::addend;
+using fake::factor;
+using fake::rounded;
+using fake::Tf32;
 
 namespace puone::cuda {
 
@@ -70,43 +73,6 @@ std::atomic<int> refusal{0};
 [[noreturn]] void broken(const char* what) {
   std::fprintf(stderr, "cudnn: %s\n", what);
   std::abort();
-}
-
-/// A float of which products use the upper 19 bits.
-struct Tf32 {
-  float value;
-};
-
-template <class E>
-double factorOf(E stored) {
-  if constexpr (std::is_same_v<E, Tf32>) {
-    return std::bit_cast<float>(std::bit_cast<uint32_t>(stored.value) & ~0x1fffu);
-  } else if constexpr (std::is_floating_point_v<E>) {
-    return stored;
-  } else {
-    return toFloat(stored);
-  }
-}
-
-/// What is added is not rounded to TF32.
-template <class E>
-double addendOf(E stored) {
-  if constexpr (std::is_same_v<E, Tf32>) {
-    return stored.value;
-  } else {
-    return factorOf(stored);
-  }
-}
-
-template <class E>
-E rounded(double value) {
-  if constexpr (std::is_same_v<E, Tf32>) {
-    return {static_cast<float>(value)};
-  } else if constexpr (std::is_floating_point_v<E>) {
-    return static_cast<E>(value);
-  } else {
-    return fromFloat<E>(static_cast<float>(value));
-  }
 }
 
 /// Which of the tensors is the result.
@@ -189,14 +155,16 @@ void run(const Task& task) {
         forMeetings(task.axes, [&](int64_t p, int64_t w, int64_t t) {
           switch (task.result) {
             case Result::kNarrow:
-              sums[of_narrow + p] += factorOf(wide[of_wide + w]) * factorOf(weight[of_weight + t]);
+              sums[of_narrow + p] +=
+                  factor<double>(wide[of_wide + w]) * factor<double>(weight[of_weight + t]);
               break;
             case Result::kWide:
               sums[of_wide + w] +=
-                  factorOf(narrow[of_narrow + p]) * factorOf(weight[of_weight + t]);
+                  factor<double>(narrow[of_narrow + p]) * factor<double>(weight[of_weight + t]);
               break;
             case Result::kWeight:
-              sums[of_weight + t] += factorOf(narrow[of_narrow + p]) * factorOf(wide[of_wide + w]);
+              sums[of_weight + t] +=
+                  factor<double>(narrow[of_narrow + p]) * factor<double>(wide[of_wide + w]);
               break;
           }
         });
@@ -209,7 +177,7 @@ void run(const Task& task) {
   for (int64_t i = 0; i < results; ++i) {
     double sum = sums[i];
     if (task.bias != nullptr) {
-      sum += addendOf(static_cast<const E*>(task.bias)[i / narrow_size % channels]);
+      sum += addend<double>(static_cast<const E*>(task.bias)[i / narrow_size % channels]);
     }
     static_cast<E*>(out)[i] = rounded<E>(sum);
   }

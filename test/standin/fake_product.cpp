@@ -2,13 +2,13 @@
 #include "fake_product.h"
 
 #include <algorithm>
-#include <bit>
 #include <complex>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <type_traits>
 
+#include "fake_elements.h"
 #include "kernels/types.h"
 
 using namespace puone::cuda;
@@ -20,45 +20,6 @@ std::atomic<const StandinServices*> services{nullptr};
 
 namespace {
 
-/// A float of which products use the upper 19 bits.
-struct Tf32 {
-  float value;
-};
-
-float toFloat(Tf32 stored) {
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(stored.value) & ~0x1fffu);
-}
-
-template <class Sum, class Storage>
-Sum sumOf(Storage value) {
-  if constexpr (std::is_same_v<Sum, Storage>) {
-    return value;
-  } else {
-    return toFloat(value);
-  }
-}
-
-/// Factors are rounded to TF32, what is added is not.
-template <class Sum, class Storage>
-Sum addend(Storage value) {
-  if constexpr (std::is_same_v<Storage, Tf32>) {
-    return value.value;
-  } else {
-    return sumOf<Sum>(value);
-  }
-}
-
-template <class Storage, class Sum>
-Storage rounded(Sum value) {
-  if constexpr (std::is_same_v<Sum, Storage>) {
-    return value;
-  } else if constexpr (std::is_same_v<Storage, Tf32>) {
-    return {value};
-  } else {
-    return fromFloat<Storage>(value);
-  }
-}
-
 template <class Sum>
 Sum conjugate(Sum value) {
   if constexpr (std::is_floating_point_v<Sum>) {
@@ -69,14 +30,14 @@ Sum conjugate(Sum value) {
 }
 
 template <class Sum, class Storage>
-Sum element(const Factor& factor, int batch, int row, int column) {
-  const auto* data = static_cast<const Storage*>(factor.data) + batch * factor.stride;
+Sum element(const Factor& of, int batch, int row, int column) {
+  const auto* data = static_cast<const Storage*>(of.data) + batch * of.stride;
   const auto at = [&](int i, int j) {
-    return sumOf<Sum>(data[i + static_cast<int64_t>(j) * factor.leading]);
+    return factor<Sum>(data[i + static_cast<int64_t>(j) * of.leading]);
   };
-  if (factor.operation == CublasOperation::kNone) return at(row, column);
+  if (of.operation == CublasOperation::kNone) return at(row, column);
   const Sum value = at(column, row);
-  return factor.operation == CublasOperation::kTransposed ? value : conjugate(value);
+  return of.operation == CublasOperation::kTransposed ? value : conjugate(value);
 }
 
 /// What is less than 0 becomes 0; NaN stays.

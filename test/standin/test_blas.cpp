@@ -2,45 +2,27 @@
 // Matrix products of the cuda driver, over the stand-ins for CUDA's runtime, for cuBLAS and for
 // cuBLASLt: the libraries get those that they can do and no others, and the results are right
 // either way.
-#include <dlfcn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <complex>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "check.h"
+#include "driver.h"
 #include "fake_cublas.h"
+#include "fake_library.h"
 #include "hal/hal.h"
 #include "kernels/args/matmul.h"
-#include "standin.h"
 #include "workspace.h"
 
 using namespace puone::test;
 
 namespace {
 
-const puone_hal_api& hal() {
-  static const puone_hal_api* const table = [] {
-    const puone_hal_api* found = nullptr;
-    if (puone_hal_get(PUONE_HAL_ABI_MAJOR, &found) != PUONE_OK) std::abort();
-    return found;
-  }();
-  return *table;
-}
-
-#define OK(call) CHECK_EQ(static_cast<int>(call), static_cast<int>(PUONE_OK))
-
-/// The fake library, loaded; the driver finds the same one.
-struct Fake {
-  Fake() : library(dlopen(PUONE_FAKE_CUBLAS, RTLD_NOW | RTLD_LOCAL)) {
-    if (library == nullptr) std::abort();
-  }
+struct Fake : FakeLibrary {
+  Fake() : FakeLibrary(PUONE_FAKE_CUBLAS) {}
   size_t products() const {
     return function<decltype(&fakeCublasProducts)>("fakeCublasProducts")();
   }
@@ -59,35 +41,15 @@ struct Fake {
   void refuseFused() const {
     function<decltype(&fakeCublasLtRefuse)>("fakeCublasLtRefuse")();
   }
-
- private:
-  template <class F>
-  F function(const char* name) const {
-    return reinterpret_cast<F>(dlsym(library, name));
-  }
-  void* library;
 };
 
-/// Runs `body` in a child that has the variables' values, NULL being none: the driver looks for the
-/// libraries once.
+/// Of `fused`, NULL is no choice.
 template <class Body>
 void withLibraries(const char* choice, const char* fused, const Body& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    setenv("PUONE_CUDA_BLAS", choice, 1);
-    if (fused != nullptr) setenv("PUONE_CUDA_BLASLT", fused, 1);
-    setenv("PUONE_STANDIN_LIBRARY", PUONE_FAKE_CUBLAS, 1);
-    standinReset();
-    const int before = failureCount();
-    OK(hal().init());
-    body();
-    OK(hal().shutdown());
-    std::_Exit(failureCount() == before ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  CHECK_EQ(status, 0);
+  std::vector<std::pair<const char*, const char*>> variables{
+      {"PUONE_CUDA_BLAS", choice}, {"PUONE_STANDIN_LIBRARY", PUONE_FAKE_CUBLAS}};
+  if (fused != nullptr) variables.emplace_back("PUONE_CUDA_BLASLT", fused);
+  withVariables(variables, body);
 }
 
 template <class Body>
@@ -96,14 +58,6 @@ void withLibrary(const char* choice, const Body& body) {
 }
 
 constexpr int64_t kMostBatch = 2;
-
-void copy(void* to, const void* from, size_t bytes, puone_memcpy_kind kind) {
-  puone_stream stream = nullptr;
-  OK(hal().stream_create(0, 0, &stream));
-  OK(hal().memcpy_async(to, from, bytes, kind, stream));
-  OK(hal().stream_synchronize(stream));
-  OK(hal().stream_destroy(stream));
-}
 
 enum class Layout {
   kRows,    // rows are dense
@@ -484,8 +438,8 @@ puone_status multiplyOnes() {
 TEST(a_library_that_was_asked_for_must_load) {
   const auto fails = [](const char* variable, const char* path) {
     CHECK_EQ(static_cast<int>(multiplyOnes()), static_cast<int>(PUONE_INVALID_ARGUMENT));
-    CHECK(std::strstr(hal().last_error_message(), variable) != nullptr);
-    CHECK(std::strstr(hal().last_error_message(), path) != nullptr);
+    CHECK(errorSays(variable));
+    CHECK(errorSays(path));
   };
   withLibrary("/nowhere/libcublas.so", [&] { fails("PUONE_CUDA_BLAS", "/nowhere/libcublas.so"); });
   withLibraries(PUONE_FAKE_CUBLAS, "/nowhere/libcublasLt.so", [&] {
@@ -509,10 +463,6 @@ puone_status dotOfOnes(
   return hal().kernel_launch(kernel, &args, sizeof args, on, context);
 }
 
-bool lastErrorSays(const char* text) {
-  return std::strstr(hal().last_error_message(), text) != nullptr;
-}
-
 } // namespace
 
 TEST(a_kernel_takes_its_workspace_from_the_launch_context) {
@@ -531,13 +481,13 @@ TEST(a_kernel_takes_its_workspace_from_the_launch_context) {
     CHECK_EQ(
         static_cast<int>(dotOfOnes(stream, ones, out, nullptr)),
         static_cast<int>(PUONE_OUT_OF_MEMORY));
-    CHECK(lastErrorSays("kernel_launch: kernel dot: ") && lastErrorSays("no context"));
+    CHECK(errorSays("kernel_launch: kernel dot: ") && errorSays("no context"));
     for (const puone_status answer : {PUONE_OUT_OF_MEMORY, PUONE_DEVICE_LOST}) {
       Workspace workspace(hal());
       workspace.answer = answer;
       const puone_status status = dotOfOnes(stream, ones, out, workspace.context());
       CHECK_EQ(static_cast<int>(status), static_cast<int>(answer));
-      CHECK(lastErrorSays("kernel_launch: kernel dot: ") && lastErrorSays("of workspace"));
+      CHECK(errorSays("kernel_launch: kernel dot: ") && errorSays("of workspace"));
       OK(hal().stream_synchronize(stream));
     }
 

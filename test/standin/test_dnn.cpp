@@ -1,42 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Convolutions of the cuda driver, over the stand-ins for CUDA's runtime and for cuDNN: the library
 // gets those that it can do and no others, and the results are right either way.
-#include <dlfcn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdlib>
-#include <cstring>
 #include <thread>
 #include <vector>
 
 #include "check.h"
+#include "driver.h"
 #include "fake_cudnn.h"
+#include "fake_library.h"
 #include "hal/hal.h"
 #include "kernels/args/convolution.h"
-#include "standin.h"
 #include "workspace.h"
 
 using namespace puone::test;
 
 namespace {
 
-const puone_hal_api& hal() {
-  static const puone_hal_api* const table = [] {
-    const puone_hal_api* found = nullptr;
-    if (puone_hal_get(PUONE_HAL_ABI_MAJOR, &found) != PUONE_OK) std::abort();
-    return found;
-  }();
-  return *table;
-}
-
-#define OK(call) CHECK_EQ(static_cast<int>(call), static_cast<int>(PUONE_OK))
-
-/// The fake library, loaded; the driver finds the same one.
-struct Fake {
-  Fake() : library(dlopen(PUONE_FAKE_CUDNN, RTLD_NOW | RTLD_LOCAL)) {
-    if (library == nullptr) std::abort();
-  }
+struct Fake : FakeLibrary {
+  Fake() : FakeLibrary(PUONE_FAKE_CUDNN) {}
   size_t convolutions() const {
     return function<decltype(&fakeCudnnConvolutions)>("fakeCudnnConvolutions")();
   }
@@ -52,42 +34,15 @@ struct Fake {
   void refuse(int status) const {
     function<decltype(&fakeCudnnRefuse)>("fakeCudnnRefuse")(status);
   }
-
- private:
-  template <class F>
-  F function(const char* name) const {
-    return reinterpret_cast<F>(dlsym(library, name));
-  }
-  void* library;
 };
 
-/// Runs `body` in a child that has the variable's value: the driver looks for the library once.
 template <class Body>
 void withLibrary(const char* choice, const Body& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    setenv("PUONE_CUDA_BLAS", "none", 1);
-    setenv("PUONE_CUDA_DNN", choice, 1);
-    setenv("PUONE_STANDIN_LIBRARY", PUONE_FAKE_CUDNN, 1);
-    standinReset();
-    const int before = failureCount();
-    OK(hal().init());
-    body();
-    OK(hal().shutdown());
-    std::_Exit(failureCount() == before ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  CHECK_EQ(status, 0);
-}
-
-void copy(void* to, const void* from, size_t bytes, puone_memcpy_kind kind) {
-  puone_stream stream = nullptr;
-  OK(hal().stream_create(0, 0, &stream));
-  OK(hal().memcpy_async(to, from, bytes, kind, stream));
-  OK(hal().stream_synchronize(stream));
-  OK(hal().stream_destroy(stream));
+  withVariables(
+      {{"PUONE_CUDA_BLAS", "none"},
+       {"PUONE_CUDA_DNN", choice},
+       {"PUONE_STANDIN_LIBRARY", PUONE_FAKE_CUDNN}},
+      body);
 }
 
 /// Small whole numbers on the device, so that sums are exact.
@@ -369,7 +324,7 @@ TEST(a_failure_of_the_library_is_an_error) {
     const Fake fake;
     fake.refuse(4000);
     CHECK_EQ(static_cast<int>(launchOne()), static_cast<int>(PUONE_INTERNAL));
-    CHECK(std::strstr(hal().last_error_message(), "cuDNN status 4000") != nullptr);
+    CHECK(errorSays("cuDNN status 4000"));
   });
 }
 
@@ -416,7 +371,7 @@ TEST(none_means_none) {
 TEST(a_library_that_was_asked_for_must_load) {
   withLibrary("/nowhere/libcudnn.so", [] {
     CHECK_EQ(static_cast<int>(launchOne()), static_cast<int>(PUONE_INVALID_ARGUMENT));
-    CHECK(std::strstr(hal().last_error_message(), "PUONE_CUDA_DNN") != nullptr);
-    CHECK(std::strstr(hal().last_error_message(), "/nowhere/libcudnn.so") != nullptr);
+    CHECK(errorSays("PUONE_CUDA_DNN"));
+    CHECK(errorSays("/nowhere/libcudnn.so"));
   });
 }

@@ -2,8 +2,6 @@
 // The cuda driver over the stand-in, when calls of CUDA fail: the status that it returns, and that
 // nothing leaks.
 #include <cuda_runtime_api.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +11,8 @@
 #include <vector>
 
 #include "check.h"
+#include "child.h"
+#include "driver.h"
 #include "hal/hal.h"
 #include "kernels/args.h"
 #include "standin.h"
@@ -20,27 +20,6 @@
 using namespace puone::test;
 
 namespace {
-
-const puone_hal_api& hal() {
-  static const puone_hal_api* const table = [] {
-    const puone_hal_api* found = nullptr;
-    if (puone_hal_get(PUONE_HAL_ABI_MAJOR, &found) != PUONE_OK) std::abort();
-    return found;
-  }();
-  return *table;
-}
-
-void expect(puone_status actual, puone_status expected, const char* call, int line) {
-  if (actual == expected) return;
-  report(
-      __FILE__,
-      line,
-      std::string(call) + ": got " + std::to_string(actual) + ", expected " +
-          std::to_string(expected) + ": " + hal().last_error_message());
-}
-
-#define STATUS(call, expected) expect((call), (expected), #call, __LINE__)
-#define OK(call) STATUS(call, PUONE_OK)
 
 /// The driver between init() and shutdown(), over a stand-in with these variables. At the end
 /// nothing of CUDA's may be left, neither an object nor an error in cudaGetLastError().
@@ -93,25 +72,6 @@ class Driver {
   const std::vector<std::pair<std::string, std::string>> variables_;
 };
 
-/// Runs `body` in a forked child: the driver never forgets a lost device.
-template <class Body>
-void inChild(const Body& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    const int before = failureCount();
-    body();
-    std::_Exit(failureCount() == before ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  CHECK_EQ(status, 0);
-}
-
-bool saysNative(const char* text) {
-  return std::strstr(hal().last_error_message(), text) != nullptr;
-}
-
 } // namespace
 
 // First, since the driver counts the devices once in a process.
@@ -141,8 +101,8 @@ TEST(errors_of_cuda_have_a_status_and_a_text) {
     Driver driver({{"FAIL", "cudaMalloc:1=" + std::to_string(native)}});
     void* out = nullptr;
     STATUS(hal().malloc(0, 64, &out), status);
-    CHECK(saysNative("cudaMalloc"));
-    CHECK(saysNative(cudaGetErrorName(native)));
+    CHECK(errorSays("cudaMalloc"));
+    CHECK(errorSays(cudaGetErrorName(native)));
     OK(hal().malloc(0, 64, &out)); // once
     OK(hal().free(out));
   }
@@ -174,7 +134,7 @@ TEST(a_launch_that_cuda_refuses_is_reported_and_forgotten) {
   Driver driver({{"FAIL", "launch:1=701"}});
   const puone_stream on = driver.stream();
   STATUS(driver.delay(on), PUONE_INTERNAL);
-  CHECK(saysNative("cudaErrorLaunchOutOfResources"));
+  CHECK(errorSays("cudaErrorLaunchOutOfResources"));
   OK(driver.delay(on));
   OK(hal().stream_synchronize(on));
 }
@@ -187,7 +147,7 @@ TEST(a_sticky_error_loses_the_device_and_no_other) {
     const puone_stream there = driver.stream(1);
     OK(driver.delay(on)); // accepted
     STATUS(hal().stream_synchronize(on), PUONE_DEVICE_LOST);
-    CHECK(saysNative(cudaGetErrorName(driver.last_error)));
+    CHECK(errorSays(cudaGetErrorName(driver.last_error)));
     void* out = nullptr;
     STATUS(hal().malloc(0, 64, &out), PUONE_DEVICE_LOST);
     STATUS(hal().device_synchronize(0), PUONE_DEVICE_LOST);
@@ -325,7 +285,7 @@ TEST(a_stream_of_another_device_is_refused) {
   OK(hal().stream_native_handle(driver.stream(1), &native));
   puone_stream over = nullptr;
   STATUS(hal().stream_from_native(0, native, &over), PUONE_INVALID_ARGUMENT);
-  CHECK(saysNative("is a stream of puone:1, not of puone:0"));
+  CHECK(errorSays("is a stream of puone:1, not of puone:0"));
   CHECK(over == nullptr);
   OK(hal().stream_from_native(1, native, &over));
 }
