@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import mutate
@@ -126,10 +127,12 @@ def _backend() -> Iterator[Liar]:
         )
 
 
+def _read(file: Path) -> dict[str, Any]:
+    return dict(yaml.load(file.read_text(), yaml.CSafeLoader))
+
+
 def _hal() -> Iterator[Liar]:
-    for id, fields in yaml.load((HERE / "hal" / "liars.yaml").read_text(), yaml.CSafeLoader)[
-        "liars"
-    ].items():
+    for id, fields in _read(HERE / "hal" / "liars.yaml")["liars"].items():
         yield Liar(
             id,
             "hal",
@@ -153,7 +156,7 @@ def _interposed(lie: str, library: str = LIAR) -> dict[str, str]:
 
 
 def _claims() -> Iterator[Liar]:
-    for id, fields in yaml.load((HERE / "claims.yaml").read_text(), yaml.CSafeLoader).items():
+    for id, fields in _read(HERE / "claims.yaml").items():
         yield Liar(
             id,
             "descriptor",
