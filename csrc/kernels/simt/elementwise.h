@@ -159,12 +159,11 @@ PUONE_DEVICE void storeVectors(
   }
 }
 
-/// Whether the operand can be read and written in vectors that become T.
-template <class T>
-bool canVectorize(const ElementOperand& operand) {
+/// Whether the operand can be read and written in vectors of the functor's type.
+inline bool canVectorize(const ElementOperand& operand, int32_t functor_dtype) {
   if (operand.via >= 0) return false;
   const bool halved = operand.dtype == PUONE_FLOAT16 || operand.dtype == PUONE_BFLOAT16;
-  return operand.dtype == kDtype<T> || (std::is_same_v<T, float> && halved);
+  return operand.dtype == functor_dtype || (functor_dtype == PUONE_FLOAT32 && halved);
 }
 
 /// Calls f(Stored{}) with the type of the operand's elements in memory.
@@ -330,21 +329,33 @@ bool isDense(const LoopNest<kAll>& nest, ElementOperands<kAll>& operands) {
   return true;
 }
 
-template <class F, class... T, size_t... kOperand>
-void runElementwise(
+/// What a launch does with its operands. Nothing here has the type of the functor, so that it is
+/// compiled once for a number of operands.
+template <int kAll>
+struct ElementLoop {
+  LoopNest<kAll> nest;
+  ElementOperands<kAll> operands;
+  bool dense; // begin with vectors
+
+  /// Leaves out the first n elements, of one dimension.
+  void skip(int64_t n) {
+    nest.sizes[0] -= n;
+    for (int o = 0; o < kAll; ++o) nest.data[o] += n * nest.stride(o);
+  }
+};
+
+/// `dtypes`: the functor's types, of the outputs, then of the inputs.
+template <int kAll>
+ElementLoop<kAll> elementLoop(
     Launch& launch,
     const puone_elementwise_args& args,
-    const F& f,
-    int outputs,
-    const std::tuple<T...>* /*outputs, then inputs*/,
-    std::index_sequence<kOperand...> /*operands*/) {
-  constexpr int kAll = sizeof...(T);
-  constexpr int32_t dtypes[] = {kDtype<T>...};
-  constexpr int kElements = vectorElements<T...>();
-  ElementOperands<kAll> operands{};
+    const int32_t (&dtypes)[kAll],
+    int outputs) {
+  ElementLoop<kAll> loop{};
   std::array<const puone_operand*, kAll> strided;
+  bool vectors = true;
   for (int o = 0; o < kAll; ++o) {
-    ElementOperand& operand = operands.all[o];
+    ElementOperand& operand = loop.operands.all[o];
     const bool immediate = (args.immediate >> o & 1) != 0;
     operand.dtype = args.dtypes[o];
     operand.via = castsThroughCommon(args, dtypes[o], o, o < outputs) ? args.common : -1;
@@ -355,11 +366,27 @@ void runElementwise(
       castImmediate(operand.immediate, dtypes[o], args.immediates[o], operand.dtype, operand.via);
     }
     strided[o] = &args.operands[immediate ? 0 : o]; // an immediate has no address: use the output's
+    vectors &= canVectorize(operand, dtypes[o]);
   }
-  LoopNest<kAll> nest = loopNest<kAll>(launch, args.ndim, args.sizes, strided);
-  if ((canVectorize<T>(operands.all[kOperand]) && ...) && isDense(nest, operands)) {
-    const int64_t n = nest.elements() / kElements * kElements;
+  loop.nest = loopNest<kAll>(launch, args.ndim, args.sizes, strided);
+  loop.dense = vectors && isDense(loop.nest, loop.operands);
+  return loop;
+}
+
+template <class F, class... T>
+void runElementwise(
+    Launch& launch,
+    const puone_elementwise_args& args,
+    const F& f,
+    int outputs,
+    const std::tuple<T...>* /*outputs, then inputs*/) {
+  constexpr int kAll = sizeof...(T);
+  constexpr int32_t kDtypes[] = {kDtype<T>...};
+  ElementLoop<kAll> loop = elementLoop<kAll>(launch, args, kDtypes, outputs);
+  if (loop.dense) {
+    constexpr int kElements = vectorElements<T...>();
     constexpr int64_t kPerBlock = int64_t{kDenseThreads} * kElements * kDenseVectors;
+    const int64_t n = loop.nest.elements() / kElements * kElements;
     dialect::start<dialect::Threads::kIndependent>(
         launch.stream(),
         denseKernel<F, kAll>,
@@ -367,12 +394,10 @@ void runElementwise(
         kDenseThreads,
         n,
         f,
-        operands);
-    // The rest that does not fill a vector.
-    nest.sizes[0] -= n;
-    for (int o = 0; o < kAll; ++o) nest.data[o] += n * nest.stride(o);
+        loop.operands);
+    loop.skip(n); // what is left does not fill a vector
   }
-  forElements(launch, nest, ElementAt<F, kAll>{f, operands});
+  forElements(launch, loop.nest, ElementAt<F, kAll>{f, loop.operands});
 }
 
 template <class F>
@@ -385,8 +410,7 @@ void runOf(Launch& launch, const puone_elementwise_args& args) {
       args,
       functor<F>(args.parameters),
       static_cast<int>(std::tuple_size_v<typename Types::Out>),
-      static_cast<const All*>(nullptr),
-      std::make_index_sequence<std::tuple_size_v<All>>());
+      static_cast<const All*>(nullptr));
 }
 
 } // namespace detail

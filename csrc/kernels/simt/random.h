@@ -201,8 +201,8 @@ void run(
   int64_t done = 0;
   if constexpr (kGroup > 1) {
     const auto& all = task.operands.all;
-    if ((detail::canVectorize<T>(all[kOperand]) && ...) && detail::isDense(nest, task.operands) &&
-        (!all[kOperand].broadcast && ...)) {
+    if ((detail::canVectorize(all[kOperand], kDtype<T>) && ...) &&
+        detail::isDense(nest, task.operands) && (!all[kOperand].broadcast && ...)) {
       const int64_t groups = nest.elements() / kGroup;
       map(launch, groups, DenseGroups<F, kAll>{task});
       done = groups * kGroup;

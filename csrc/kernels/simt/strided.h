@@ -44,13 +44,7 @@ constexpr int64_t kMaxElements = int64_t{1} << 31;
 template <int kOperands>
 class ElementAddresses {
  public:
-  explicit ElementAddresses(const LoopNest<kOperands>& nest) : ndim_(nest.ndim) {
-    for (int32_t d = 0; d < ndim_; ++d) {
-      sizes_[d] = Divider(static_cast<uint32_t>(nest.sizes[d]));
-      for (int o = 0; o < kOperands; ++o) strides_[o][d] = nest.strides[o][d];
-    }
-    for (int o = 0; o < kOperands; ++o) data_[o] = nest.data[o];
-  }
+  explicit ElementAddresses(const LoopNest<kOperands>& nest);
 
   /// The operands' addresses of element number `linear`.
   PUONE_FN void at(uint32_t linear, unsigned char* (&data)[kOperands]) const {
@@ -69,13 +63,30 @@ class ElementAddresses {
   unsigned char* data_[kOperands];
 };
 
-/// Calls piece(part, first) for parts of `nest` of fewer than kMaxElements each; `first` is the
-/// number of the part's first element.
-template <int kOperands, class Piece>
-void forPieces(LoopNest<kOperands> nest, const Piece& piece, int64_t first = 0) {
+// Outside the class, where the compiler leaves it alone: each of hundreds of launches would contain
+// it.
+template <int kOperands>
+ElementAddresses<kOperands>::ElementAddresses(const LoopNest<kOperands>& nest) : ndim_(nest.ndim) {
+  for (int32_t d = 0; d < ndim_; ++d) {
+    sizes_[d] = Divider(static_cast<uint32_t>(nest.sizes[d]));
+    for (int o = 0; o < kOperands; ++o) strides_[o][d] = nest.strides[o][d];
+  }
+  for (int o = 0; o < kOperands; ++o) data_[o] = nest.data[o];
+}
+
+namespace detail {
+
+/// Calls a callable at `piece` with a part of a nest and the number of its first element.
+template <int kOperands>
+using CallPiece = void (*)(const void* piece, const LoopNest<kOperands>& part, int64_t first);
+
+// The callable has no type here, so that this is compiled once for a number of operands.
+template <int kOperands>
+void splitNest(
+    LoopNest<kOperands> nest, CallPiece<kOperands> call, const void* piece, int64_t first) {
   const int64_t n = nest.elements();
   if (n == 0) return;
-  if (n < kMaxElements) return piece(nest, first);
+  if (n < kMaxElements) return call(piece, nest, first);
   int32_t outer = nest.ndim - 1;
   while (nest.sizes[outer] == 1) --outer;
   LoopNest<kOperands> rest = nest;
@@ -83,11 +94,9 @@ void forPieces(LoopNest<kOperands> nest, const Piece& piece, int64_t first = 0) 
   nest.sizes[outer] = half;
   rest.sizes[outer] -= half;
   for (int o = 0; o < kOperands; ++o) rest.data[o] += half * rest.strides[o][outer];
-  forPieces(nest, piece, first);
-  forPieces(rest, piece, first + nest.elements());
+  splitNest(nest, call, piece, first);
+  splitNest(rest, call, piece, first + nest.elements());
 }
-
-namespace detail {
 
 template <int kOperands, class F>
 struct AtElement {
@@ -102,6 +111,16 @@ struct AtElement {
 };
 
 } // namespace detail
+
+/// Calls piece(part, first) for parts of `nest` of fewer than kMaxElements each; `first` is the
+/// number of the part's first element.
+template <int kOperands, class Piece>
+void forPieces(const LoopNest<kOperands>& nest, const Piece& piece, int64_t first = 0) {
+  const auto call = [](const void* callable, const LoopNest<kOperands>& part, int64_t from) {
+    (*static_cast<const Piece*>(callable))(part, from);
+  };
+  detail::splitNest<kOperands>(nest, call, &piece, first);
+}
 
 /// Calls f(data, i) for every element of the nest: data[o] is the address of element i of operand
 /// o.
