@@ -27,7 +27,7 @@ def device(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, source: str)
     monkeypatch.setattr(departure, "_known", {})
     monkeypatch.setattr(departure, "PROBE_LIMIT", 1)
     target = Descriptor(name="cpu", device_type="cpu", imports=Imports(after_torch=("lingering",)))
-    return Device(target, capabilities=frozenset({"fork"}))
+    return Device(target)
 
 
 @pytest.mark.parametrize("source", ["", _BACKEND], ids=["forkable", "hangs_in_children"])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import subprocess
 
     from torch_conformance.authoring.device import Device
+    from torch_conformance.spec.descriptor import Descriptor
 
 _TRACEBACK = "Traceback (most recent call last)"
 #: How much of what a process wrote is shown, in characters.
@@ -124,9 +125,14 @@ def ends(dev: Device, programs: Mapping[str, str]) -> dict[str, Ended]:
     if key not in _known:
         start = f"import torch\nD = {str(dev.device())!r}\n"
         full = {name: start + program for name, program in programs.items()}
-        forked = _forked(dev, start + _PROBE, full) if dev.has("fork") else None
+        forked = _forked(dev, start + _PROBE, full) if _may_fork(dev.descriptor) else None
         _known[key] = _fresh(dev, full) if forked is None else forked
     return _known[key]
+
+
+def _may_fork(target: Descriptor) -> bool:
+    """Whether the descriptor allows it; whether a child can use the device is then tried."""
+    return target.start_method == "fork" and target.capabilities.get("fork", True)
 
 
 def _forked(dev: Device, probe: str, programs: Mapping[str, str]) -> dict[str, Ended] | None:

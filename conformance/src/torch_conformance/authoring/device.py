@@ -423,10 +423,10 @@ class Device:
     def fork(self, function: Callable[[], Any], timeout: float = 30.0) -> tuple[int, Any]:
         """Run `function` in a forked child; return (exit status, value).
 
-        The status is 0, a negative signal number, or 1 with the traceback as value. A child that
-        does not end in time is killed: its status is -SIGKILL and its value None.
+        For checks that declare that they need `fork`. The status is 0, a negative signal number,
+        or 1 with the traceback as value. A child that does not end in time is killed: its status
+        is -SIGKILL and its value None.
         """
-        self.require("fork")
         return run_forked(function, timeout)
 
 

@@ -926,8 +926,7 @@ def _is_refused(dev: Device, case: str, index: int) -> None:
     try:
         _index_error(work)
     finally:
-        if not dev.has("error_recovery"):
-            dev.abandon()
+        dev.abandon()
 
 
 @check("error/index", "ERR-027", cases=_INDEXED, isolate=True)

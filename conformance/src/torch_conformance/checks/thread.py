@@ -616,14 +616,15 @@ _LOADERS = {
 }
 
 
-@check("thread/data_loader", "THREAD-014", cases=_LOADERS)
+_FORKED = {name: "fork" for name, loader in _LOADERS.items() if loader.workers}
+
+
+@check("thread/data_loader", "THREAD-014", cases=_LOADERS, case_needs=_FORKED)
 def data_loaders_feed_the_device(dev: Device, case: str) -> None:
     """A DataLoader, with worker processes or a pinning thread, feeds the device in order."""
     pinned, workers, non_blocking = _LOADERS[case]
     if pinned:
         dev.require("pinned_memory", "threads")
-    if workers:
-        dev.require("fork")
     torch.ones(1, device=dev.device()).item()  # in use before the workers are forked
     loader = DataLoader(
         TensorDataset(torch.arange(40.0).reshape(20, 2)),

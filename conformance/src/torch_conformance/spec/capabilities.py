@@ -74,9 +74,10 @@ NO_STORAGE = (
     r"[Cc]annot access (data pointer|storage) of|doesn't have storage|on an invalid python storage"
 )
 
-#: Capabilities whose probes take seconds. They are probed if a selected check declares in `needs`
-#: that it needs them; checks cannot ask for them while they run.
-COSTLY = frozenset({"compile", "profiler"})
+#: Capabilities whose probes take seconds; that is so where an interpreter has to import torch. They
+#: are probed if a selected check declares in `needs` that it needs them; checks cannot ask for them
+#: while they run.
+COSTLY = frozenset({"compile", "error_recovery", "fork", "profiler"})
 
 #: What PyTorch says when a backend has no function to wait for a whole device.
 NO_SYNCHRONIZE = r"doesn't support synchronizing all streams on device"
