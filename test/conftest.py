@@ -114,7 +114,7 @@ def python() -> Python:
             "TORCH_DEVICE_BACKEND_AUTOLOAD": "1" if autoload else "0",
             **given,
         }
-        if not (fresh or autoload or any(name.startswith(READ_AT_START) for name in given)):
+        if not (fresh or any(name.startswith(READ_AT_START) for name in given)):
             return nursery.run_code(code, cwd=Path.cwd(), env=environment, timeout=timeout)
         return subprocess.run(
             [sys.executable, "-c", code],

@@ -23,8 +23,8 @@ class Python(Protocol):
     """Runs code in a process of its own, in which this checkout can be imported.
 
     torch is imported there already: seconds, for each of some hundred tests. `fresh` starts an
-    interpreter, for what is about its start, or about what is imported when; so do `autoload` and
-    the variables that are read then.
+    interpreter, for what is about its start, or about what is imported when; so do the variables
+    that are read then.
     """
 
     def __call__(

@@ -50,7 +50,10 @@ def run_module(
 def run_code(
     code: str, *, cwd: Path, env: Mapping[str, str], timeout: float
 ) -> subprocess.CompletedProcess[str]:
-    """`python -c code`, as subprocess.run() does it with captured text."""
+    """`python -c code`, as subprocess.run() does it with captured text.
+
+    Backends are loaded before the code is, unless TORCH_DEVICE_BACKEND_AUTOLOAD is 0.
+    """
     return _nursery().run(["-c", code], cwd, env, timeout)
 
 
@@ -199,6 +202,10 @@ def _run(command: list[str]) -> None:
         return
     main = sys.modules["__main__"] = types.ModuleType("__main__")
     del sys.argv[1:]
+    import torch
+
+    if torch._is_device_backend_autoload_enabled():
+        torch._import_device_backends()  # as the first `import torch` would
     exec(compile(command[1], "<string>", "exec"), main.__dict__)
 
 

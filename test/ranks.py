@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import contextlib
+import json
 import os
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
+
+import nursery
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -51,6 +50,37 @@ dist.destroy_process_group()
 """
 
 
+#: Forks the ranks from a process that has imported torch; their program is executed below. Prints
+#: how they ended: null for one that had to be killed.
+_LAUNCHER = """
+import json, os, signal, time
+code, size, folder, timeout = json.loads(os.environ.pop("RANKS"))
+ranks = {}
+for rank in range(size):
+    ranks[rank] = os.fork()
+    if not ranks[rank]:
+        break
+else:
+    end, ended = time.monotonic() + timeout, {}
+    while len(ended) < size and time.monotonic() < end:
+        for rank in ranks.keys() - ended.keys():
+            pid, status = os.waitpid(ranks[rank], os.WNOHANG)
+            if pid:
+                ended[rank] = os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    for rank in ranks.keys() - ended.keys():
+        os.kill(ranks[rank], signal.SIGKILL)
+        os.waitpid(ranks[rank], 0)
+    print(json.dumps([ended.get(rank) for rank in ranks]))
+    raise SystemExit
+output = os.open(f"{folder}/rank{rank}", os.O_WRONLY | os.O_CREAT)
+os.dup2(output, 1)
+os.dup2(output, 2)
+os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
+exec(compile(code, "<rank>", "exec"))
+"""
+
+
 def run_ranks(
     code: str,
     *,
@@ -59,54 +89,36 @@ def run_ranks(
     env: Mapping[str, str] | None = None,
     statuses: Mapping[int, int] | None = None,
 ) -> list[str]:
-    """Run the code in `size` fresh interpreters; return what each printed.
+    """Run the code in `size` processes; return what each printed.
 
     Each has to end with status 0, or with the one that `statuses` has for its rank. All are killed
     after `timeout` seconds.
     """
     with tempfile.TemporaryDirectory() as folder:
-        outputs = [Path(folder, f"rank{rank}") for rank in range(size)]
-        processes = [
-            _start(code, rank, size, folder, output, env or {})
-            for rank, output in enumerate(outputs)
-        ]
-        end = time.monotonic() + timeout
-        try:
-            for process in processes:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(max(0.0, end - time.monotonic()))
-            ended = [process.poll() for process in processes]
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
-        texts = [output.read_text(errors="replace") for output in outputs]
+        launcher = nursery.run_code(
+            _LAUNCHER,
+            cwd=Path.cwd(),
+            env=_environment(folder, size)
+            | dict(env or {})
+            | {"RANKS": json.dumps([PRELUDE + code, size, folder, timeout])},
+            timeout=timeout + 30,
+        )
+        assert launcher.returncode == 0, launcher.stderr
+        texts = [Path(folder, f"rank{rank}").read_text(errors="replace") for rank in range(size)]
+    ended = json.loads(launcher.stdout)
     wanted = [(statuses or {}).get(rank, 0) for rank in range(size)]
     shown = "\n".join(f"--- rank {rank}: {text}" for rank, text in enumerate(texts))
     assert ended == wanted, f"ranks ended with {ended} (None: not in time)\n{shown}"
     return texts
 
 
-def _start(
-    code: str, rank: int, size: int, folder: str, output: Path, env: Mapping[str, str]
-) -> subprocess.Popen[bytes]:
+def _environment(folder: str, size: int) -> dict[str, str]:
     paths = [str(ROOT / "reference_backend"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    with output.open("wb") as file:
-        return subprocess.Popen(
-            [sys.executable, "-c", PRELUDE + code],
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join(paths),
-                "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
-                "PUONE_DRIVER": "sim",
-                "OMP_NUM_THREADS": "1",
-                "RANK": str(rank),
-                "LOCAL_RANK": str(rank),
-                "WORLD_SIZE": str(size),
-                "STORE": str(Path(folder, "store-")),
-                **env,
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        )
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+        "PUONE_DRIVER": "sim",
+        "WORLD_SIZE": str(size),
+        "STORE": str(Path(folder, "store-")),
+    }

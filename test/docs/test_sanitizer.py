@@ -15,6 +15,7 @@ def test_the_program_prints_the_transcript(python: Python) -> None:
     text = DOCUMENT.read_text()
     found = re.search(r"```python\n(.*?)```\n\nprints\n\n```text\n(.*?)```", text, re.DOTALL)
     assert found is not None
-    done = python(found[1], autoload=True, env={"PUONE_DRIVER": "sim"})
+    # Fresh: the transcript has the whole stack.
+    done = python(found[1], autoload=True, fresh=True, env={"PUONE_DRIVER": "sim"})
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip("\n") == found[2].rstrip("\n")

@@ -30,6 +30,7 @@ assert dist.Backend.backend_capability["pccl"] == ["puone"]
 assert "torch_puone.distributed" not in sys.modules
 """,
         autoload=True,
+        fresh=True,
     )
     assert done.returncode == 0, done.stderr
 

@@ -31,7 +31,7 @@ def test_it_works_in_either_import_order(python: Python, order: str, autoload: b
 
 
 def test_the_entry_point_is_installed_and_is_all_that_torch_needs(python: Python) -> None:
-    done = python("import torch; print(torch.puone.__name__)", autoload=True)
+    done = python("import torch; print(torch.puone.__name__)", autoload=True, fresh=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "torch_puone\n"
 

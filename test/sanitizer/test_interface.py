@@ -19,8 +19,8 @@ def race():
 """
 
 
-def succeeds(python: Python, code: str, **env: str) -> str:
-    done = python(RACE + code, autoload=True, env={"PUONE_DRIVER": "sim", **env})
+def succeeds(python: Python, code: str, *, fresh: bool = False, **env: str) -> str:
+    done = python(RACE + code, autoload=True, fresh=fresh, env={"PUONE_DRIVER": "sim", **env})
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -47,6 +47,7 @@ assert then.stream in report.missing and "wait_stream" in report.missing
 for part in (report.missing, "race", "aten::fill_", "line", first.stream, then.stream):
     assert part in str(report)
 """,
+        fresh=True,  # it has the whole stack
     )
 
 
