@@ -54,6 +54,7 @@ def done(session: tuple[str, str]) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.nightly
 def test_the_program_is_built_and_prints_what_the_page_shows(
     session: tuple[str, str], done: subprocess.CompletedProcess[str]
 ) -> None:

@@ -90,7 +90,14 @@ def run(command: str, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.stem)
+# With each change as far as the suite's first run; the rest takes minutes.
+@pytest.mark.parametrize(
+    "chapter",
+    [
+        pytest.param(each, id=each.stem, marks=[pytest.mark.nightly] if place > 2 else [])
+        for place, each in enumerate(CHAPTERS)
+    ],
+)
 def test_a_chapter_does_what_it_says(chapter: Path, folder: Path) -> None:
     for block in blocks(chapter):
         language, _, file = block.info.partition(" file=")

@@ -428,6 +428,7 @@ def test_every_variant_configures(variant: tuple[Path, tuple[str, ...]], tmp_pat
     assert ("_distributed." in ninja) is ("--without-distributed" not in options)
 
 
+@pytest.mark.nightly
 def test_the_driver_builds_by_itself(repository: Path, tmp_path: Path) -> None:
     build = tmp_path / "build"
     done = configured(
