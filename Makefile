@@ -78,7 +78,7 @@ BIN := $(dir $(PYTHON))
 # rest is every instruction set. Once a target has asked for more, the build directory stays configured
 # for it, so that nothing is compiled twice; the suite still builds only its own part.
 WITH_DRIVERS := test build-tests
-WITH_REST := build-all test-all fuzz liars build-liars build-all-tests subjects
+WITH_REST := build-all test-all fuzz liars build-liars build-all-tests subjects ptx sanitizers
 # Another driver that is asked for by its name is built, too.
 DRIVER := $(if $(findstring /,$(PUONE_DRIVER)),,$(filter-out sim,$(PUONE_DRIVER)))
 CONFIGURED := $(or \
@@ -345,8 +345,10 @@ clean: ## remove everything that was built (the virtual environment stays)
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 	rm -rf .mypy_cache .ruff_cache .pytest_cache
 
-# Object files stay when the configuration changes: it only has more or fewer of them.
-# $(call configure,CUDA: ON or OFF,the instruction sets); the newest configuration is the one that holds.
+# Object files stay when the configuration changes, which only has more or fewer of them; but for the
+# cuda driver's kernels, whose machine code takes a quarter of the compiler's time: the tests of each
+# change only read the PTX.
+# $(call configure,CUDA: ON or OFF,the instruction sets, and what nvcc makes); the newest configuration is the one that holds.
 define configure
 	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON) \
 	  -DPUONE_CUDA=$(1) $(if $(filter ON,$(1)),-UPUONE_NVCC,-DPUONE_NVCC=) $(2) $(CMAKE_ARGS)
@@ -355,14 +357,16 @@ define configure
 endef
 ONE_LEVEL := -DPUONE_KERNEL_LEVELS=native
 ALL_LEVELS := -UPUONE_KERNEL_LEVELS
+ONLY_PTX := -DCMAKE_CUDA_ARCHITECTURES=90-virtual
+MACHINE_CODE := -UCMAKE_CUDA_ARCHITECTURES
 
 $(BUILD_DIR)/.configured-drivers-ON $(BUILD_DIR)/.configured-all-ON: build/.cuda
 $(BUILD_DIR)/.configured-suite: build/.compiler $(SUITE)
 	$(call configure,OFF,$(ONE_LEVEL))
 $(BUILD_DIR)/.configured-drivers-%: build/.compiler $(SUITE)
-	$(call configure,$*,$(ONE_LEVEL))
+	$(call configure,$*,$(ONE_LEVEL) $(if $(filter ON,$*),$(ONLY_PTX)))
 $(BUILD_DIR)/.configured-all-%: build/.compiler $(SUITE)
-	$(call configure,$*,$(ALL_LEVELS))
+	$(call configure,$*,$(ALL_LEVELS) $(MACHINE_CODE))
 
 # Said before a minute is spent on installing.
 build/.compiler:

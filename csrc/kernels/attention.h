@@ -59,27 +59,6 @@ PUONE_FN T biasOf(const unsigned char* element) {
   }
 }
 
-/// Calls f(Type<E>()) with a type of query, key and value. False if `dtype` is none of these.
-template <class F>
-PUONE_FN bool visitFloats(int32_t dtype, const F& f) {
-  switch (dtype) {
-    case PUONE_FLOAT16:
-      f(Type<Half>());
-      return true;
-    case PUONE_BFLOAT16:
-      f(Type<BFloat16>());
-      return true;
-    case PUONE_FLOAT32:
-      f(Type<float>());
-      return true;
-    case PUONE_FLOAT64:
-      f(Type<double>());
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// The mask of one head; there is none if `data` is null.
 struct Mask {
   const unsigned char* data;
@@ -94,10 +73,17 @@ struct Mask {
   /// Calls f(Type<M>()) with the type of the elements.
   template <class F>
   PUONE_FN void visit(const F& f) const {
-    if (dtype == PUONE_BOOL) {
-      f(Type<Bool>());
-    } else {
-      visitFloats(dtype, f);
+    switch (dtype) {
+      case PUONE_BOOL:
+        return f(Type<Bool>());
+      case PUONE_FLOAT16:
+        return f(Type<Half>());
+      case PUONE_BFLOAT16:
+        return f(Type<BFloat16>());
+      case PUONE_FLOAT32:
+        return f(Type<float>());
+      default:
+        return f(Type<double>());
     }
   }
 };
@@ -223,7 +209,13 @@ void withAttentionType(const puone_attention_args& args, const Body& body) {
     throw std::invalid_argument("attention's mask is bool, float32 or of the queries' type");
   }
   if (args.batch == 0 || args.heads == 0) return;
-  if (!visitFloats(args.dtype, body)) {
+  const auto computes = [&]<class E>(Type<E> type) {
+    if (args.dtype != kDtype<E>) return false;
+    body(type);
+    return true;
+  };
+  if (!computes(Type<Half>()) && !computes(Type<BFloat16>()) && !computes(Type<float>()) &&
+      !computes(Type<double>())) {
     throw std::invalid_argument("attention does not compute in this dtype");
   }
 }

@@ -189,16 +189,13 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
 
  private:
   static uint32_t eventFlags(c10::EventFlag flag) {
-    switch (flag) {
-      case c10::EventFlag::PYTORCH_DEFAULT:
-        return PUONE_EVENT_DEFAULT;
-      case c10::EventFlag::BACKEND_DEFAULT:
-        return PUONE_EVENT_TIMING | PUONE_EVENT_BLOCKING_SYNC;
-      case kBlockingEvent:
-        return PUONE_EVENT_BLOCKING_SYNC;
-      default:
-        TORCH_CHECK(false, "puone: unknown event flag");
+    // No switch: kBlockingEvent is not among the enumerators.
+    if (flag == c10::EventFlag::PYTORCH_DEFAULT) return PUONE_EVENT_DEFAULT;
+    if (flag == c10::EventFlag::BACKEND_DEFAULT) {
+      return PUONE_EVENT_TIMING | PUONE_EVENT_BLOCKING_SYNC;
     }
+    TORCH_CHECK(flag == kBlockingEvent, "puone: unknown event flag");
+    return PUONE_EVENT_BLOCKING_SYNC;
   }
 };
 

@@ -203,6 +203,8 @@ def allotted(library: Path = CUDA) -> dict[str, Allotted]:
     found = {}
     for image in _cubins(library.read_bytes()):
         found.update(_of_cubin(image))
+    if not found:
+        raise LookupError(f"{library} has PTX and no machine code: build it by `make build-all`")
     return found
 
 

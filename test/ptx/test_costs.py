@@ -35,6 +35,8 @@ def test_a_launch_moves_and_executes_no_more(name: str) -> None:
     assert now.instructions_per_byte <= bound["instructions_per_byte"]
 
 
+# At night: for the tests of each change nvcc makes no machine code.
+@pytest.mark.nightly
 def test_blocks_find_their_registers() -> None:
     all = allotted()
     assert len(all) > 1000
@@ -46,6 +48,7 @@ def test_blocks_find_their_registers() -> None:
     assert too_many == []
 
 
+@pytest.mark.nightly
 def test_stacks_do_not_grow() -> None:
     """A kernel without an entry has none."""
     known = bounds()["stacks"]
