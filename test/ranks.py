@@ -53,7 +53,7 @@ dist.destroy_process_group()
 #: Forks the ranks from a process that has imported torch; their program is executed below. Prints
 #: how they ended: null for one that had to be killed.
 _LAUNCHER = """
-import json, os, signal, time
+import ctypes, json, os, signal, time
 code, size, folder, timeout = json.loads(os.environ.pop("RANKS"))
 ranks = {}
 for rank in range(size):
@@ -73,6 +73,7 @@ else:
         os.waitpid(ranks[rank], 0)
     print(json.dumps([ended.get(rank) for rank in ranks]))
     raise SystemExit
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # with the launcher
 output = os.open(f"{folder}/rank{rank}", os.O_WRONLY | os.O_CREAT)
 os.dup2(output, 1)
 os.dup2(output, 2)
