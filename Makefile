@@ -348,7 +348,8 @@ clean: ## remove everything that was built (the virtual environment stays)
 # Object files stay when the configuration changes, which only has more or fewer of them; but for the
 # cuda driver's kernels, whose machine code takes a quarter of the compiler's time: the tests of each
 # change only read the PTX.
-# $(call configure,CUDA: ON or OFF,the instruction sets, and what nvcc makes); the newest configuration is the one that holds.
+# $(call configure,CUDA: ON or OFF,the instruction sets and what nvcc makes); the newest configuration
+# is the one that holds.
 define configure
 	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON) \
 	  -DPUONE_CUDA=$(1) $(if $(filter ON,$(1)),-UPUONE_NVCC,-DPUONE_NVCC=) $(2) $(CMAKE_ARGS)

@@ -33,8 +33,7 @@ void fillElements(Launch& launch, LoopNest<1> nest, T value) {
     const int64_t words = nest.sizes[0] / kPerWord;
     auto* const out = reinterpret_cast<Bits128*>(nest.data[0]);
     map(launch, words, [=] PUONE_DEVICE(int64_t i) { store(out + i, word); });
-    nest.sizes[0] -= words * kPerWord;
-    nest.data[0] += words * kWord;
+    nest.skip(words * kPerWord);
   }
   forElements(launch, nest, Store<T>{value});
 }

@@ -36,6 +36,12 @@ struct LoopNest {
   PUONE_FN int64_t stride(int operand) const {
     return strides[operand][0];
   }
+
+  /// Leaves out the first n elements of dimension 0, of a nest of that one.
+  void skip(int64_t n) {
+    sizes[0] -= n;
+    for (int o = 0; o < kOperands; ++o) data[o] += n * stride(o);
+  }
 };
 
 /// The nest of a kernel's arguments. Dimensions of size 1 are dropped and contiguous dimensions are

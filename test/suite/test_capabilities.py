@@ -241,6 +241,11 @@ def test_a_running_check_cannot_ask_for_what_may_not_have_been_probed(name: str)
             ask(name)
 
 
+def test_a_check_that_forks_declares_its_need() -> None:
+    with pytest.raises(ValueError, match="add it to `needs` of @check"):
+        Device(CPU).fork(lambda: None)
+
+
 def test_a_run_probes_what_its_checks_need_those_of_other_shards_too(tmp_path: Path) -> None:
     def probed(*options: str) -> set[str]:
         report = tmp_path / "report.json"

@@ -33,8 +33,7 @@ inline void copyWords(Launch& launch, LoopNest<2>& nest, int32_t size) {
   auto* const out = reinterpret_cast<Bits128*>(nest.data[0]);
   const auto* const in = reinterpret_cast<const Bits128*>(nest.data[1]);
   map(launch, words, [=] PUONE_DEVICE(int64_t i) { store(out + i, load<Bits128>(in + i)); });
-  nest.sizes[0] -= words * kWord / size;
-  for (unsigned char*& data : nest.data) data += words * kWord;
+  nest.skip(words * kWord / size);
 }
 
 template <class In>

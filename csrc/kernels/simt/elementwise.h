@@ -336,12 +336,6 @@ struct ElementLoop {
   LoopNest<kAll> nest;
   ElementOperands<kAll> operands;
   bool dense; // begin with vectors
-
-  /// Leaves out the first n elements, of one dimension.
-  void skip(int64_t n) {
-    nest.sizes[0] -= n;
-    for (int o = 0; o < kAll; ++o) nest.data[o] += n * nest.stride(o);
-  }
 };
 
 /// `dtypes`: the functor's types, of the outputs, then of the inputs.
@@ -395,7 +389,7 @@ void runElementwise(
         n,
         f,
         loop.operands);
-    loop.skip(n); // what is left does not fill a vector
+    loop.nest.skip(n); // what is left does not fill a vector
   }
   forElements(launch, loop.nest, ElementAt<F, kAll>{f, loop.operands});
 }

@@ -206,8 +206,7 @@ void run(
       const int64_t groups = nest.elements() / kGroup;
       map(launch, groups, DenseGroups<F, kAll>{task});
       done = groups * kGroup;
-      nest.sizes[0] -= done;
-      for (int o = 0; o < kAll; ++o) nest.data[o] += done * nest.stride(o);
+      nest.skip(done);
     }
   }
   forPieces(

@@ -36,12 +36,16 @@ DTYPES["all"] = (*DTYPES["floating"], *DTYPES["integral"], *DTYPES["complex"], t
 DELAY_MARGIN = 1.25
 
 
+def _undeclared(capability: str) -> ValueError:
+    return ValueError(
+        f"{capability!r} is probed only if a check declares that it needs it: add it to "
+        f"`needs` of @check"
+    )
+
+
 def _refuse_costly(capability: str) -> None:
     if capability in COSTLY:
-        raise ValueError(
-            f"{capability!r} is probed only if a check declares that it needs it: add it to "
-            f"`needs` of @check"
-        )
+        raise _undeclared(capability)
 
 
 class Device:
@@ -425,8 +429,10 @@ class Device:
 
         For checks that declare that they need `fork`. The status is 0, a negative signal number,
         or 1 with the traceback as value. A child that does not end in time is killed: its status
-        is -SIGKILL and its value None.
+        is -SIGKILL and its value None. Raises ValueError where nobody knows that forks work.
         """
+        if "fork" not in self.capabilities:
+            raise _undeclared("fork")
         return run_forked(function, timeout)
 
 

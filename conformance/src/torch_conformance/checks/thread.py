@@ -614,8 +614,6 @@ _LOADERS = {
     "workers": _Loader(workers=1),
     "workers_pinned": _Loader(workers=1, pinned=True),
 }
-
-
 _FORKED = {name: "fork" for name, loader in _LOADERS.items() if loader.workers}
 
 
