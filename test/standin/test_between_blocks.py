@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
+from digests import digest_of
 from suites import STANDIN, needs_standin
-from test_same_bits import digest_of
 
 if TYPE_CHECKING:
     from interpreter import Python

@@ -8,7 +8,6 @@ deterministic algorithms are asked for.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -26,13 +25,6 @@ DEVICE = "puone"
 # places.
 SHAPES = ((7, 300, 3), (50, 20, 64), (500, 2600, 2))
 DTYPES = (torch.float32, torch.float16, torch.uint8, torch.complex64)
-
-
-def digest_of(results: Iterator[torch.Tensor]) -> str:
-    digest = hashlib.sha256()
-    for result in results:
-        digest.update(result.cpu().contiguous().view(torch.uint8).numpy(force=True).tobytes())
-    return digest.hexdigest()
 
 
 def numbers(dtype: torch.dtype, shape: tuple[int, ...], source: torch.Generator) -> torch.Tensor:
@@ -105,7 +97,7 @@ def random_numbers() -> Iterator[torch.Tensor]:
 def test_a_device_and_a_host_agree_to_the_last_bit(name: str, python: Python) -> None:
     code = (
         "import sys; sys.path += ['test', 'test/standin']; import torch_puone\n"
-        f"import test_same_bits as t; print(t.digest_of(t.{name}()))"
+        f"import digests, test_same_bits as t; print(digests.digest_of(t.{name}()))"
     )
     digests = set()
     for driver in ("sim", str(STANDIN)):

@@ -13,7 +13,9 @@ from typing import Any
 import schemas_of
 
 from torch_backend_ci.dashboard import render
-from torch_backend_ci.dashboard.page import Page
+from torch_backend_ci.dashboard.page import Lasting, Page
+from torch_backend_ci.dashboard.pages import compare
+from torch_backend_ci.dashboard.read import Model
 
 
 @dataclass
@@ -80,3 +82,8 @@ def _target(path: str, link: str) -> str:
     assert not link.startswith("/"), f"{link} works only where the site is at the root of a server"
     assert not target.startswith("../"), f"{link} leads out of the site"
     return target
+
+
+def comparisons(model: Model) -> list[Lasting]:
+    """Every page that compares two runs."""
+    return [page for part in compare.parts(model) for page in part()]

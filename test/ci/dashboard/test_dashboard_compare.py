@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import synthetic
 from dashboard_findings import between, finding, model
-from dashboard_pages import Shown, shown
+from dashboard_pages import Shown, comparisons, shown
 from dashboard_sample import BROKEN, CHECKS, HOSTILE, RENAMED, SLOWED, report, sample
 from synthetic import Content
 
@@ -230,12 +230,12 @@ def test_every_comparison_that_another_page_links_has_a_page() -> None:
     )
     lines = [(pair.old.key.line, pair.new.key.line) for pair in compare.wanted(made)]
     assert lines == [("2.11", "2.12"), ("2.12", "2.13"), ("2.11", "2.13")]
-    assert len({page.path for page in compare.pages(made)}) == 3
+    assert len({page.path for page in comparisons(made)}) == 3
 
 
 def test_without_runs_and_with_one_there_is_nothing_to_compare() -> None:
-    assert list(compare.pages(model([]))) == []
-    assert list(compare.pages(model([night(1)]))) == []
+    assert comparisons(model([])) == []
+    assert comparisons(model([night(1)])) == []
 
 
 def test_the_title_says_what_is_compared() -> None:
@@ -299,7 +299,7 @@ def test_causes_keep_apart_what_changed_otherwise() -> None:
 
 
 def test_whatever_runs_say_is_text() -> None:
-    for one in compare.pages(model(sample().values())):
+    for one in comparisons(model(sample().values())):
         made = shown(one.make())
         assert {"script", "img"}.isdisjoint(made.tags)
         assert "\u202e" not in made.html

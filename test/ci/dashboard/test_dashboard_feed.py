@@ -12,13 +12,14 @@ from xml.etree import ElementTree
 import pytest
 import synthetic
 from dashboard_findings import model
+from dashboard_pages import comparisons
 from dashboard_sample import BROKEN, CHECKS, HOSTILE, SLOWED, report, sample
 from synthetic import Content
 
 from torch_backend_ci import atom
 from torch_backend_ci.dashboard import pairs, paths
 from torch_backend_ci.dashboard.model import Key
-from torch_backend_ci.dashboard.pages import compare, feed
+from torch_backend_ci.dashboard.pages import feed
 from torch_backend_ci.dashboard.read import Model
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -96,7 +97,7 @@ def test_a_run_with_regressions_is_one_entry_that_links_its_comparison() -> None
     assert entry.findtext(f"{ATOM}updated") == "2026-11-02T02:00:00Z"
     assert root.findtext(f"{ATOM}updated") == "2026-11-02T02:00:00Z"
     assert links(entry) == [paths.of_comparison(old, new)]
-    assert links(entry)[0] in {page.path for page in compare.pages(made)}
+    assert links(entry)[0] in {page.path for page in comparisons(made)}
     terms = [category.get("term") for category in entry.findall(f"{ATOM}category")]
     assert terms == ["cpu", "torch 2.13"]
     seen = content(entry)
@@ -125,7 +126,7 @@ def test_an_entry_whose_comparison_has_no_page_any_more_links_its_run(
 ) -> None:
     monkeypatch.setattr(pairs, "NEWEST", 2)
     made = model(night(day, outcomes={BROKEN: WRONG} if day % 2 else {}) for day in range(1, 6))
-    there = {page.path for page in compare.pages(made)}
+    there = {page.path for page in comparisons(made)}
     runs = made.series[Key("cpu", "2.13")].runs
     newest, older = (links(entry)[0] for entry in read(made).findall(f"{ATOM}entry"))
     assert newest == paths.of_comparison(runs[3], runs[4])

@@ -11,6 +11,7 @@ import small_torch
 
 from torch_backend_ci.surface import catalogue as catalogues
 from torch_backend_ci.surface.check import reach, stakes
+from torch_backend_ci.surface.check.abridged import Abridged, abridged
 from torch_backend_ci.surface.check.stakes import Stakes
 from torch_backend_ci.surface.extract import cpp
 from torch_backend_ci.surface.model import Domain, Snapshot, Torch
@@ -278,8 +279,24 @@ def test_functions_of_a_line_lose_their_bodies_and_no_line_moves(
     path = "torch/include/ATen/ops/abs.h"
     (tree.root / path).parent.mkdir(parents=True, exist_ok=True)
     (tree.root / path).write_text(WRITTEN)
-    text = part.overlay(tree, part.Part("", (path, "torch/include/ATen/ops/gone.h")))[path]
+    shorter = Abridged((path, "torch/include/ATen/ops/gone.h"))
+    text = shorter.overlay(tree, "at::abs(self)")[path]
     assert text.count("\n") == WRITTEN.count("\n")
     assert "inline at::Tensor abs(const at::Tensor & self);\n" in text
     assert "neg" not in text
     assert text[text.index("constexpr") :] == WRITTEN[WRITTEN.index("constexpr") :]
+
+
+def test_an_operator_that_nothing_mentions_is_left_out(tree: TorchTree) -> None:
+    folder = "torch/include/ATen/ops/"
+    own = ["abs.h", "abs_ops.h", "neg_native.h", "exp_symint.h", "zeros_cpu_dispatch.h", "tensor.h"]
+    lists, user = "torch/include/ATen/Functions.h", "torch/include/ATen/User.h"
+    (tree.root / folder).mkdir(parents=True, exist_ok=True)
+    for name in own:
+        (tree.root / folder / name).write_text("int declared();\n")
+    (tree.root / lists).write_text("#include <ATen/ops/abs.h>\nint zeros();\n")
+    (tree.root / user).write_text("#include <ATen/ops/exp.h>\nint user = neg_out(1);\n")
+    shorter = abridged([lists, user, *(folder + name for name in own)], [folder + "abs_ops.h"])
+    assert shorter.overlay(tree) == {
+        folder + name: "" for name in ("abs.h", "exp_symint.h", "zeros_cpu_dispatch.h")
+    }

@@ -84,6 +84,8 @@ def _tasks(model: Model, history: Stored) -> Iterator[Task]:
     """What can be made apart from each other, the longest first."""
     for maker in pages.makers():
         yield functools.partial(maker, model)
+    for parts in pages.in_parts():
+        yield from parts(model)
     for topics in _batches(model):
         yield functools.partial(_of_topics, model, history, topics)
     every = [run for series in model.series.values() for run in (*series.runs, *series.others)]

@@ -77,11 +77,19 @@ _work: Callable[[Any], Any] | None = None
 
 def _do(task: Any) -> Any:
     assert _work is not None
-    return _work(task)
+    try:
+        return _work(task)
+    finally:
+        gc.collect()
 
 
 def _begin() -> None:
-    """In each process: leave Ctrl-C to the parent, and end when it has ended."""
+    """In each process: leave Ctrl-C to the parent, and end when it has ended.
+
+    Garbage is collected after each task: while hundreds of thousands of results are read, looking
+    for it took two thirds of the time.
+    """
+    gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow, daemon=True).start()
 

@@ -4,6 +4,8 @@
 A module has one or several of these functions, which depend on their arguments alone:
 
     def pages(model: Model) -> Iterator[Page | File | Lasting]     what there is once
+    def parts(model: Model) -> Iterator[Callable[[], Iterator[Page | File | Lasting]]]
+                                                                   the same, each part in parallel
     def file_of_topic(topic: str, checks: Sequence[Check], model: Model) -> File
                                                                    one for each topic, in parallel
     def page_of_run(run: Run, model: Model) -> Page                one for each run, in parallel
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from torch_backend_ci.dashboard.read import Model
 
 Maker = Callable[["Model"], Iterator[Page | File | Lasting]]
+Parts = Callable[["Model"], Iterator[Callable[[], Iterator[Page | File | Lasting]]]]
 OfTopic = Callable[[str, Sequence[Check], "Model"], File]
 OfRun = Callable[[Run, "Model"], Page]
 
@@ -36,6 +39,11 @@ OfRun = Callable[[Run, "Model"], Page]
 def makers() -> list[Maker]:
     """The functions that make what there is once, in the order of their modules' names."""
     return _all("pages")
+
+
+def in_parts() -> list[Parts]:
+    """The functions that make it in parts, which are made in parallel."""
+    return _all("parts")
 
 
 def of_topics() -> list[OfTopic]:

@@ -8,7 +8,7 @@ A page depends on its two runs alone, so it never changes once it is made.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -109,14 +109,17 @@ def wanted(model: Model) -> list[Pair]:
     return list({paths.of_comparison(*pair): pair for pair in found}.values())
 
 
-def pages(model: Model) -> Iterator[Lasting]:
+def parts(model: Model) -> Iterator[Callable[[], Iterator[Lasting]]]:
     """The pages; those of one series after each other, as runs are in two pairs."""
     for _, mine in groupby(wanted(model), lambda pair: (pair.old.key, pair.new.key)):
-        together = list(mine)
-        model.read_ahead([run for pair in together for run in reversed(pair)])
-        for pair in together:
-            of = " ".join(f"{run.id} {run.kept}" for run in pair)
-            yield Lasting(paths.of_comparison(*pair), of, functools.partial(page, pair, model))
+        yield functools.partial(_pages, list(mine), model)
+
+
+def _pages(together: Sequence[Pair], model: Model) -> Iterator[Lasting]:
+    model.read_ahead([run for pair in together for run in reversed(pair)])
+    for pair in together:
+        of = " ".join(f"{run.id} {run.kept}" for run in pair)
+        yield Lasting(paths.of_comparison(*pair), of, functools.partial(page, pair, model))
 
 
 def page(pair: Pair, model: Model) -> Page:

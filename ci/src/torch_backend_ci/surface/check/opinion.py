@@ -78,7 +78,7 @@ def _doubted(finding: Finding) -> Finding:
 
 
 def _partly(tree: TorchTree, version: str, asked: part.Part) -> ProbeResult:
-    overlay = part.overlay(tree, asked)
+    overlay = asked.overlay(tree)
     return probe.run(tree, written_for=version, part=asked.text, overlay=overlay)
 
 

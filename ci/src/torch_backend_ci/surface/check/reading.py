@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from torch_backend_ci.errors import CiError
 from torch_backend_ci.surface import snapshot
 from torch_backend_ci.surface.catalogue import Catalogue
 from torch_backend_ci.surface.check import broken
+from torch_backend_ci.surface.check.abridged import Abridged, abridged
 from torch_backend_ci.surface.check.opinion import Opinion
 from torch_backend_ci.surface.check.reach import Includes
 from torch_backend_ci.surface.check.stakes import Stakes, covering
@@ -102,7 +103,8 @@ class Reader:
         kept = [d for d in of_cpp if not d.facts.get("requires")]
         files = stakes.files & {d.file for d in kept}
         headers = covering(self.graph, files, self.graph.listed)
-        read = partial(cpp.extract_part, self.tree, self.catalogue, headers, files)
+        shorter = abridged(self.graph.reached(headers), stakes.files)
+        read = partial(_extracted, self.tree, self.catalogue, headers, files, shorter)
         asked, known = self.opinion.part(stakes, self.graph)
         # The probe takes longest, and begins first.
         tasks: Tasks = {**asked, **self._tasks(domains, reading), _CPP: read}
@@ -161,6 +163,16 @@ class Reader:
             rest = self.graph.listed.keys() - reading.left_out
             if not reading.left_out or not any(map(self._has, rest)):
                 reading.lost |= HEADERS
+
+
+def _extracted(
+    tree: TorchTree,
+    catalogue: Catalogue,
+    headers: Sequence[str],
+    files: Collection[str],
+    shorter: Abridged,
+) -> list[Declaration]:
+    return cpp.extract_part(tree, catalogue, headers, files, shorter.overlay(tree))
 
 
 def _without_copies(

@@ -54,11 +54,15 @@ def extract(
 
 
 def extract_part(
-    tree: TorchTree, catalogue: Catalogue, headers: Sequence[str], files: Collection[str]
+    tree: TorchTree,
+    catalogue: Catalogue,
+    headers: Sequence[str],
+    files: Collection[str],
+    overlay: Mapping[str, str] | None = None,
 ) -> list[Declaration]:
     """What some files declare, read by the plain profile off the few headers that include them;
     CiError if not all of them are read."""
-    unit = parse.parse(tree, headers, PROFILES[0], {})
+    unit = parse.parse(tree, headers, PROFILES[0], overlay or {})
     read = {unit.sources.name(inclusion.include.name) for inclusion in unit.clang.get_includes()}
     if missing := sorted(set(files) - read):
         raise CiError(f"{missing[0]} is not included by {', '.join(headers)}")
