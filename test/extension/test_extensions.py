@@ -57,6 +57,7 @@ assert probe.scale(x[:0], 3, 0.5).tolist() == []
 """
 
 
+@pytest.mark.nightly
 def test_kernels_of_an_extension_compute(probe: Probing) -> None:
     done = probe(RESULTS, PUONE_SANITIZE="raise")
     assert done.returncode == 0, done.stderr

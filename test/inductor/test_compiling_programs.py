@@ -56,6 +56,7 @@ print(counters["inductor"]["fxgraph_cache_hit"])
     assert sorted(tmp_path.glob("modules/*")) == images
 
 
+@pytest.mark.nightly
 def test_another_generator_means_another_graph(succeeds: Succeeds) -> None:
     code = """
 from torch_puone._inductor import identity

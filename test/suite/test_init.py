@@ -100,6 +100,7 @@ def test_a_backend_that_does_not_come_up_is_a_reason(tmp_path: Path, code: str) 
     assert not (tmp_path / "broken.yaml").exists()
 
 
+@pytest.mark.nightly
 def test_what_to_import_is_asked_for(tmp_path: Path) -> None:
     done = init(tmp_path, "mychip")
     assert done.returncode == 4

@@ -84,6 +84,7 @@ def test_shards_are_disjoint_and_complete(tmp_path: Path) -> None:
     assert max(map(len, shards)) - min(map(len, shards)) <= 1
 
 
+@pytest.mark.nightly
 def test_xdist_gives_the_same_report(tmp_path: Path) -> None:
     alone = harness.run(tmp_path, harness.PLANTED, "--backend=cpu", *QUICK).outcomes
     shared = harness.run(tmp_path, harness.PLANTED, "--backend=cpu", "-n2", *QUICK)

@@ -35,6 +35,7 @@ def test_lf_selects_what_was_red_however_it_ended(tmp_path: Path) -> None:
     assert again.report["complete"] is True
 
 
+@pytest.mark.nightly
 def test_lf_forgets_what_has_been_mended(tmp_path: Path) -> None:
     check = "--check=moody/passes_later"
     broken = harness.run(tmp_path, harness.MOODY, *CACHE, check, "--rerun-limit=0")
