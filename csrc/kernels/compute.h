@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The compute types of the linear algebra kernels for each element type, and their arithmetic.
+// The compute types of the linear algebra kernels for each element type; arithmetic.h computes in
+// them.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <type_traits>
 
 #include "kernels/args.h"
+#include "kernels/arithmetic.h"
 #include "kernels/isa.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
@@ -44,25 +46,6 @@ template <class E>
 using ComputeValue = typename ComputeOf<E>::Value;
 template <class E>
 using ComputeReal = typename ComputeOf<E>::Real;
-
-template <class T>
-PUONE_FN T plus(T x, T y) {
-  if constexpr (kIsComplex<T>) {
-    return {x.real + y.real, x.imaginary + y.imaginary};
-  } else {
-    return x + y;
-  }
-}
-
-template <class T>
-PUONE_FN T times(T x, T y) {
-  if constexpr (kIsComplex<T>) {
-    return {
-        x.real * y.real - x.imaginary * y.imaginary, x.real * y.imaginary + x.imaginary * y.real};
-  } else {
-    return x * y;
-  }
-}
 
 /// 0 where x <= 0, else x; NaN stays. Of a type that is not real it is x.
 template <class T>
