@@ -10,12 +10,12 @@ import pytest
 import small_torch
 
 from torch_backend_ci.surface import catalogue as catalogues
-from torch_backend_ci.surface.check import reach, stakes
+from torch_backend_ci.surface.check import part, reach, stakes
 from torch_backend_ci.surface.check.abridged import Abridged, abridged
 from torch_backend_ci.surface.check.stakes import Stakes
 from torch_backend_ci.surface.extract import cpp
 from torch_backend_ci.surface.model import Domain, Snapshot, Torch
-from torch_backend_ci.surface.probe import UNIT, part
+from torch_backend_ci.surface.probe import UNIT
 from torch_backend_ci.torch_tree import TorchTree, locate
 
 INCLUDE = "torch/include/"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from torch_backend_ci.dashboard import pages, paths, runs, state
 from torch_backend_ci.dashboard.history import Stored
 from torch_backend_ci.dashboard.lasted import Entry, Lasted
 from torch_backend_ci.dashboard.model import Findings, Run
-from torch_backend_ci.dashboard.page import File, Lasting, Page
+from torch_backend_ci.dashboard.page import File, Lasting, Task
 from torch_backend_ci.dashboard.read import Model, in_series
 from torch_backend_ci.dashboard.render import render
 from torch_backend_ci.dashboard.site import Site
@@ -30,8 +30,6 @@ BATCH = 200
 """Runs whose bad results are read at once."""
 ATTEMPTS = 3
 """How often a build begins again because the store was compacted meanwhile."""
-
-Task = Callable[[], Iterable[Page | File | Lasting]]
 
 
 def build(store: Path, output: Path, jobs: int | None = None) -> int:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,3 +42,7 @@ class Lasting:
     of: str
     """All that it depends on besides the code: ids of runs, say."""
     make: Callable[[], Page]
+
+
+Task = Callable[[], Iterable[Page | File | Lasting]]
+"""Makes some of the site, in whichever process."""

@@ -4,8 +4,7 @@
 A module has one or several of these functions, which depend on their arguments alone:
 
     def pages(model: Model) -> Iterator[Page | File | Lasting]     what there is once
-    def parts(model: Model) -> Iterator[Callable[[], Iterator[Page | File | Lasting]]]
-                                                                   the same, each part in parallel
+    def parts(model: Model) -> Iterator[Task]                      the same, each part in parallel
     def file_of_topic(topic: str, checks: Sequence[Check], model: Model) -> File
                                                                    one for each topic, in parallel
     def page_of_run(run: Run, model: Model) -> Page                one for each run, in parallel
@@ -25,13 +24,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from torch_backend_ci.dashboard.model import Check, Run
-from torch_backend_ci.dashboard.page import File, Lasting, Page
+from torch_backend_ci.dashboard.page import File, Lasting, Page, Task
 
 if TYPE_CHECKING:
     from torch_backend_ci.dashboard.read import Model
 
 Maker = Callable[["Model"], Iterator[Page | File | Lasting]]
-Parts = Callable[["Model"], Iterator[Callable[[], Iterator[Page | File | Lasting]]]]
+Parts = Callable[["Model"], Iterator[Task]]
 OfTopic = Callable[[str, Sequence[Check], "Model"], File]
 OfRun = Callable[[Run, "Model"], Page]
 

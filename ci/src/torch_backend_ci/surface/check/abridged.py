@@ -14,11 +14,11 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from torch_backend_ci.surface.extract.cpp.tokens import IDENTIFIER
 from torch_backend_ci.torch_tree import TorchTree, layout
 
 _OPERATORS = "torch/include/ATen/ops/"
 _LISTS = "torch/include/ATen/"  # what a build writes there names every operator, and uses none
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*", re.MULTILINE)
 # Of the file's name, and of what a file declares beside the function that it is named after.
 _KIND = re.compile(r"_(?:ops|native|meta|\w+_dispatch)$")
@@ -64,7 +64,7 @@ def _text(tree: TorchTree, path: str) -> str:
 
 def _used(texts: Collection[str]) -> set[str]:
     """What the texts mention, but for the names of the files that they include."""
-    words = {word for text in texts for word in _WORD.findall(_DIRECTIVE.sub("", text))}
+    words = {word for text in texts for word in IDENTIFIER.findall(_DIRECTIVE.sub("", text))}
     return words | {_VARIANT.sub("", word) for word in words}
 
 

@@ -12,10 +12,11 @@ from typing import Any
 from torch_backend_ci.errors import CiError
 from torch_backend_ci.output import say
 from torch_backend_ci.surface import probe
+from torch_backend_ci.surface.check import part
 from torch_backend_ci.surface.check.reach import Includes
 from torch_backend_ci.surface.check.stakes import Stakes
 from torch_backend_ci.surface.model import Finding, Severity
-from torch_backend_ci.surface.probe import ProbeResult, agreement, part
+from torch_backend_ci.surface.probe import ProbeResult, agreement
 from torch_backend_ci.surface.probe import cache as probe_cache
 from torch_backend_ci.torch_tree import TorchTree
 

@@ -23,7 +23,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from torch_backend_ci.surface.check.reach import Changed, Includes
-from torch_backend_ci.surface.extract.cpp.tokens import tokens
+from torch_backend_ci.surface.extract.cpp.tokens import IDENTIFIER, tokens
 from torch_backend_ci.surface.model import Declaration, Domain, Snapshot
 from torch_backend_ci.torch_tree import TorchTree
 
@@ -33,7 +33,6 @@ MOST_LINES = 20_000  # of a changed file
 _COMMENT = re.compile(
     r'//(?:\\\n|[^\n])*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.DOTALL
 )
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _DECLARING = re.compile(r"([A-Za-z_]\w*)\s*(?:[({;=\[,]|:(?!:)|\Z)")
 _MACRO = re.compile(r"\b[A-Z][A-Z0-9_]{3,}\s*\(")
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*[({]")
@@ -49,7 +48,7 @@ _TYPE = re.compile(
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 _CLASSES = {"class", "enum"}
 _KEYWORDS = frozenset(
-    _WORD.findall(
+    IDENTIFIER.findall(
         """
         alignas alignof auto bool break case catch char class const consteval constexpr
         const_cast continue decltype default delete do double dynamic_cast else enum explicit
@@ -74,11 +73,11 @@ class Stakes:
 
     def mentioned(self, text: str) -> bool:
         """Whether a text has one of the names, or of the classes."""
-        return not (self.names | self.classes).isdisjoint(_WORD.findall(text))
+        return not (self.names | self.classes).isdisjoint(IDENTIFIER.findall(text))
 
     def has(self, declaration: Declaration) -> bool:
         """Whether the declaration may be another one now."""
-        return not self.names.isdisjoint(_WORD.findall(declaration.name))
+        return not self.names.isdisjoint(IDENTIFIER.findall(declaration.name))
 
 
 def at_stake(
@@ -140,7 +139,7 @@ class _Known:
         }
         self.macros = {d.name: d.file for d in of_cpp if d.kind == "macro"}
         self.bases = [
-            (_words(d.name), set(_WORD.findall(" ".join(d.facts["bases"]))), d.file)
+            (_words(d.name), set(IDENTIFIER.findall(" ".join(d.facts["bases"]))), d.file)
             for d in of_cpp
             if d.facts.get("bases")
         ]
@@ -174,13 +173,13 @@ def _names(path: str, old: bytes, new: bytes, known: _Known) -> tuple[set[str], 
     if not declared or max(len(before), len(after)) > MOST_LINES:
         return None
     own = {word for d in declared for word in _words(d.name)}
-    mentioned = set(_WORD.findall("\n".join(before)))
+    mentioned = set(IDENTIFIER.findall("\n".join(before)))
     names: set[str] = set()
     themselves: set[str] = set()
     classes: set[str] = set()
     for first, last, lines in _differences(before, after):
         text = "\n".join(lines)
-        words = set(_WORD.findall(text))
+        words = set(IDENTIFIER.findall(text))
         directive = any(line.lstrip().startswith("#") for line in lines)
         continued = any(line.endswith("\\") for line in (*lines, *before[max(0, first - 1) : last]))
         if directive or continued or words & _FAR_REACHING:
@@ -327,7 +326,7 @@ def _plain(name: str) -> str:
 
 def _words(name: str) -> list[str]:
     """What names the thing itself, without the scopes around it."""
-    return _WORD.findall(_last(_plain(name)))
+    return IDENTIFIER.findall(_last(_plain(name)))
 
 
 def _last(name: str) -> str:

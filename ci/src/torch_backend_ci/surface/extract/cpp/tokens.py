@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _TOKEN = re.compile(
     r"""
     (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
