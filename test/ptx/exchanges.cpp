@@ -201,6 +201,7 @@ const Operations& operations() {
     addConversions(table);
     addExchanges(table);
     addMatrices(table);
+    addCopies(table);
     return table;
   }();
   return all;

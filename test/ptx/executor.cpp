@@ -183,6 +183,7 @@ void Executor::run(
             Warp& warp = warps[w];
             warp.exited = warp.carry = 0;
             warp.epoch = 0;
+            warp.copies = {};
             warp.groups = {{0, warp.present}};
             std::ranges::fill(defined[w], 0);
             defined[w][0] = ~0u; // constants

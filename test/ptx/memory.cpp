@@ -206,23 +206,41 @@ SharedMemory::SharedMemory(std::vector<Place> places) : places_(std::move(places
   uint32_t end = 0;
   for (const Place& place : places_) end = std::max(end, place.end);
   bytes_.resize(end);
+  copied_for_.resize(end);
   tracks_.resize(end);
 }
 
-std::byte* SharedMemory::access(
-    Accessor who, uint64_t address, uint32_t bytes, Access how, const void* value) {
+void SharedMemory::begin(uint32_t block) {
+  block_ = block;
+  std::ranges::fill(copied_for_, uint16_t{0});
+}
+
+void SharedMemory::demandInside(uint64_t address, uint32_t bytes) const {
   demandAligned(address, bytes);
   const bool inside = std::ranges::any_of(places_, [&](const Place& place) {
     return address >= place.begin && address + bytes <= place.end;
   });
-  if (!inside) {
-    throw Violation(
-        Kind::kOutOfBounds,
-        std::to_string(bytes) + " bytes at " + hex(address) + " of shared memory");
-  }
+  if (inside) return;
+  throw Violation(
+      Kind::kOutOfBounds,
+      std::to_string(bytes) + " bytes at " + hex(address) + " of shared memory");
+}
+
+void SharedMemory::demandAtRest(uint64_t address) const {
+  if (copied_for_[address] == 0) return;
+  throw Violation(
+      Kind::kRace,
+      "shared memory at " + hex(address) + " while a cp.async of thread " +
+          std::to_string(copied_for_[address] - 1) + " writes it, which has not waited for it");
+}
+
+std::byte* SharedMemory::access(
+    Accessor who, uint64_t address, uint32_t bytes, Access how, const void* value) {
+  demandInside(address, bytes);
   who.grid = block_; // what an earlier block left is undefined
   std::byte* const data = bytes_.data() + address;
   for (uint32_t i = 0; i < bytes; ++i) {
+    demandAtRest(address + i);
     Track& track = tracks_[address + i];
     if (reads(how) && !track.isWrittenIn(block_)) {
       throw Violation(
@@ -233,6 +251,25 @@ std::byte* SharedMemory::access(
     track.note(who, how, same);
   }
   return data;
+}
+
+void SharedMemory::beginCopy(Accessor who, uint64_t address, uint32_t bytes) {
+  demandInside(address, bytes);
+  who.grid = block_;
+  for (uint32_t i = 0; i < bytes; ++i) {
+    demandAtRest(address + i);
+    tracks_[address + i].note(who, Access::kWrite, false);
+    copied_for_[address + i] = static_cast<uint16_t>(who.thread + 1);
+  }
+}
+
+void SharedMemory::endCopy(Accessor who, uint64_t address, uint32_t bytes, const std::byte* data) {
+  who.grid = block_;
+  for (uint32_t i = 0; i < bytes; ++i) {
+    copied_for_[address + i] = 0;
+    tracks_[address + i].note(who, Access::kWrite, false);
+  }
+  std::memcpy(bytes_.data() + address, data, bytes);
 }
 
 } // namespace puone::ptx

@@ -127,14 +127,22 @@ class SharedMemory {
   explicit SharedMemory(std::vector<Place> places);
 
   /// Contents are undefined from now on. `block`: a number that no other block of any grid has.
-  void begin(uint32_t block) {
-    block_ = block;
-  }
+  void begin(uint32_t block);
   std::byte* access(Accessor who, uint64_t address, uint32_t bytes, Access how, const void* value);
 
+  /// From the first to the second, something else writes the bytes for the thread `who`: nobody may
+  /// access them. They are `data` then.
+  void beginCopy(Accessor who, uint64_t address, uint32_t bytes);
+  void endCopy(Accessor who, uint64_t address, uint32_t bytes, const std::byte* data);
+
  private:
+  void demandInside(uint64_t address, uint32_t bytes) const;
+  /// Throws Violation(kRace) if a copy writes the byte.
+  void demandAtRest(uint64_t address) const;
+
   std::vector<Place> places_;
   std::vector<std::byte> bytes_;
+  std::vector<uint16_t> copied_for_; // 1 + the thread; 0: no copy is under way
   std::vector<Track> tracks_;
   uint32_t block_ = 0;
 };

@@ -34,6 +34,7 @@ void addComparisons(Operations& table);
 void addConversions(Operations& table);
 void addExchanges(Operations& table);
 void addMatrices(Operations& table);
+void addCopies(Operations& table);
 
 template <class T>
 constexpr char widthOf() {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "access.h"
+#include "copies.h"
 #include "operations.h"
 #include "special.h"
 #include "violation.h"
@@ -327,6 +328,8 @@ class Decoder {
       if (returns) jumps.emplace_back(here(), "");
     } else if (decodeAccess(word, in, name)) {
       access(statement, name, in);
+    } else if (decodeCopy(word, in)) {
+      copy(statement, in);
     } else if (word.starts_with("mov.") && move(statement, in)) {
       // done
     } else {
@@ -481,6 +484,27 @@ class Decoder {
       while (next < terms.size()) push(in, fitting(*terms[next++]));
     }
     if (in.flow == Flow::kExchange) push(in, everyLane());
+  }
+
+  /// [to], [from], bytes{, how many of them are read}
+  void copy(const Statement& statement, Instruction& in) {
+    const auto& terms = statement.terms;
+    if (terms.size() != 3 && terms.size() != 4) {
+      throw Violation(Kind::kSyntax, "the number of operands does not fit");
+    }
+    const bool wide_alone = in.option != 0;
+    const uint64_t bytes = terms[2].kind == Term::Kind::kNumber ? terms[2].bits : 0;
+    if (bytes != 16 && (wide_alone || (bytes != 4 && bytes != 8))) {
+      throw Violation(Kind::kSyntax, "a copy of another size");
+    }
+    in.bytes = static_cast<uint8_t>(bytes);
+    in.space = Space::kGlobal;
+    address(terms[1], in);
+    in.option = static_cast<uint64_t>(in.offset);
+    in.space = Space::kShared;
+    address(terms[0], in);
+    std::swap(in.operand[0], in.operand[1]);
+    push(in, terms.size() == 4 ? operand(terms[3], Width::k32) : constant(bytes, Width::k32));
   }
 
   void address(const Term& term, Instruction& in) {

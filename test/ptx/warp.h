@@ -2,6 +2,7 @@
 // 32 threads in lock step, and the block that they belong to.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "copies.h"
 #include "memory.h"
 #include "program.h"
 #include "traffic.h"
@@ -86,6 +88,7 @@ struct Warp {
   std::vector<Group> groups;
   std::vector<std::byte> local;       // local_bytes per lane
   std::vector<uint8_t> local_written; // a byte says whether that of `local` has a value
+  std::array<Copies, 32> copies;      // by lane
 
   template <class T>
   Lanes<T> lanes(const Operand& operand) const {
