@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tensor cores for the kernels' SIMT flavour on a host: the lanes of a warp leave what they have
-// where the others see it.
+// where the others see it. Copies are made when they are started, which a device may do, too; that
+// they are waited for is what the executor of PTX sees to (test/ptx).
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
@@ -99,5 +101,17 @@ inline uint32_t toTf32(float value) {
   if (value != value) return 0x7fffffff;
   return std::isinf(value) ? bits : (bits + 0x1000) & ~0x1fffu;
 }
+
+inline void startCopy(void* to, const void* from, int bytes) {
+  constexpr size_t kBytes = 16;
+  const auto aligned = [](const void* at) { return reinterpret_cast<uintptr_t>(at) % kBytes == 0; };
+  if (bytes < 0 || bytes > static_cast<int>(kBytes) || !aligned(to) || !aligned(from)) std::abort();
+  const auto read = static_cast<size_t>(bytes);
+  if (read > 0) std::memcpy(to, from, read);
+  std::memset(static_cast<unsigned char*>(to) + read, 0, kBytes - read);
+}
+inline void closeCopies() {}
+template <int kNewest>
+void awaitCopies() {}
 
 } // namespace puone::kernels::dialect

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Defines for nvcc what kernels/simt/tensor.h asks for, by mma.sync and ldmatrix (PTX
-// ISA 9.7.14.5), which compute capability 8.0 and later have.
+// Defines for nvcc what kernels/simt/tensor.h asks for, by mma.sync, ldmatrix (PTX ISA 9.7.14.5)
+// and cp.async (9.7.9.25.3), which compute capability 8.0 and later have.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,22 @@ __device__ inline uint32_t toTf32(float value) {
   uint32_t bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
+}
+
+__device__ inline void startCopy(void* to, const void* from, int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))),
+                 "l"(__cvta_generic_to_global(from)),
+                 "r"(bytes)
+               : "memory");
+}
+__device__ inline void closeCopies() {
+  asm volatile("cp.async.commit_group;" : : : "memory");
+}
+template <int kNewest>
+__device__ inline void awaitCopies() {
+  asm volatile("cp.async.wait_group %0;" : : "n"(kNewest) : "memory");
 }
 
 } // namespace puone::kernels::dialect

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The matrix product on a device: a block computes a tile of the result. Both factors' parts of it
-// go through shared memory, one step of the depth at a time, while the next step is being fetched;
+// go through shared memory, one step of the depth at a time, while the next ones are on their way;
 // the block's threads keep the sums in registers. Used by product.h and convolution.h, which differ
 // in how they fetch the factors and in what they do with a sum.
+//
+// The next step is fetched into registers, which may convert, gather or round it; or, of two
+// factors of which every part can be (AlignedFactor), the next ones are copied to shared memory
+// while threads do something else.
 //
 // A result of few tiles is split along the depth as well, and a second kernel adds up the partial
 // sums. The order of the sums depends only on the sizes and the device.
@@ -14,24 +18,33 @@
 //   kThreads                           of a block
 //   kBlocks, kGatheringBlocks          to fit on a multiprocessor: where both factors have
 //                                      vectors, and where one has none
-//   Shared                             shared memory: left[2] and right[2], for two steps
+//   kCopied                            whether factors are copied: they are AlignedFactor then
+//   kBuffers                           for as many steps; 2 if they are not copied
+//   Shared                             shared memory: left[kBuffers] and right[kBuffers]
 //   isAlongDepth(factor)               how a factor's parts are arranged: for Part and Sums::add()
 //   Part<Factor, rows>(factor, along)  a factor's part of a step, in registers: fetch(), store()
+//   Copier<Factor, rows>(...)          the same of a factor that is copied: start()
 //   Sums                               what a thread has of the sums: add() takes a step;
 //   kStages, kStageRows, kStagePitch   stage() writes a few rows of the tile, row() says which
 //
 // A factor has isAlongDepth(), whether neighbouring threads should fetch along the depth, and
 // fetch(); with kHasVectors also vector(), for elements that lie side by side.
+//
+// Finish is called with a sum. If it has kTogether, run() takes so many of neighbouring columns,
+// which are aligned to 16 bytes, where isRun() says so.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <type_traits>
 
 #include "kernels/compute.h"
 #include "kernels/launch.h"
 #include "kernels/simt/map.h"
 #include "kernels/simt/stored.h"
+#include "kernels/simt/tensor.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
 
@@ -70,12 +83,12 @@ PUONE_DEVICE inline Piece pieceAt(
   return {image, row, k, row_step, k_step, left(rows, row), left(end, k)};
 }
 
-/// A factor in memory with constant strides, in bytes.
-template <class T>
+/// A factor in memory with constant strides, in bytes. As: StoredAs or StoredOnlyAs.
+template <class T, class As>
 struct StridedFactor {
   static constexpr bool kHasVectors = true;
 
-  StoredAs<T> stored;
+  As stored;
   const unsigned char* data;
   int64_t image_stride;
   int64_t row_stride;
@@ -116,6 +129,45 @@ struct StridedFactor {
       PUONE_UNROLL
       for (int e = 0; e < kCount; ++e) out[e] = conjugated(out[e]);
     }
+  }
+};
+
+/// A factor of elements of type E that are side by side along the depth or along the rows, in runs
+/// of 16 aligned bytes.
+template <class E>
+struct AlignedFactor {
+  static constexpr bool kHasVectors = true;
+  static constexpr int kSize = sizeof(E);
+
+  const unsigned char* data;
+  int64_t image_stride;
+  int64_t row_stride;
+  int64_t depth_stride;
+
+  /// The factor, if it is one.
+  template <class Strided>
+  static std::optional<AlignedFactor> of(const Strided& factor, int64_t images) {
+    const AlignedFactor result{
+        factor.data, images > 1 ? factor.image_stride : 0, factor.row_stride, factor.depth_stride};
+    const bool along = result.isAlongDepth();
+    const int64_t dense = along ? result.depth_stride : result.row_stride;
+    const int64_t other = along ? result.row_stride : result.depth_stride;
+    const auto start = static_cast<int64_t>(reinterpret_cast<uintptr_t>(result.data) % 16);
+    const bool aligned = start == 0 && other % 16 == 0 && result.image_stride % 16 == 0;
+    return dense == kSize && aligned ? std::optional(result) : std::nullopt;
+  }
+
+  bool isAlongDepth() const {
+    return std::abs(depth_stride) < std::abs(row_stride);
+  }
+  PUONE_DEVICE const unsigned char* at(const Piece& piece) const {
+    return data + piece.image * image_stride + piece.row * row_stride + piece.k * depth_stride;
+  }
+  /// How many bytes of the piece's run exist.
+  PUONE_DEVICE static int bytes(const Piece& piece) {
+    if (!piece.has(0)) return 0;
+    const int32_t there = kSize * (piece.row_step != 0 ? piece.rows : piece.depth);
+    return there < 16 ? there : 16;
   }
 };
 
@@ -181,6 +233,97 @@ struct BlocksOf {
   static constexpr int kCount = kGathers ? Tile::kGatheringBlocks : Tile::kBlocks;
 };
 
+/// What a block computes.
+struct TileWork {
+  int64_t image;
+  int64_t row;
+  int64_t column;
+  int64_t begin; // of the depth
+  int64_t end;
+};
+
+/// A step is fetched into registers while the one before is multiplied.
+template <class Tile, class Left, class Right>
+struct FetchedSteps {
+  template <class Product>
+  PUONE_DEVICE static void sum(
+      const Product& product,
+      const TileWork& work,
+      typename Tile::Shared& shared,
+      typename Tile::Sums& sums) {
+    const bool left_along = product.left_along_depth, right_along = product.right_along_depth;
+    typename Tile::template Part<Left, Tile::kRows> left(product.left, left_along);
+    typename Tile::template Part<Right, Tile::kColumns> right(product.right, right_along);
+    int buffer = 1;
+    for (int64_t k = work.begin; k < work.end + Tile::kDepth; k += Tile::kDepth) {
+      const bool more = k < work.end;
+      if (more) {
+        left.fetch(work.image, work.row, product.grid.rows, k, work.end);
+        right.fetch(work.image, work.column, product.grid.columns, k, work.end);
+      }
+      if (k > work.begin) {
+        sums.add(shared.left[buffer], left_along, shared.right[buffer], right_along);
+      }
+      if (more) {
+        buffer ^= 1;
+        left.store(shared.left[buffer]);
+        right.store(shared.right[buffer]);
+      }
+      __syncthreads();
+    }
+  }
+};
+
+/// The next steps, one less than there are buffers, are being copied while one is multiplied. A
+/// group of copies for each step, which is empty behind the last one.
+template <class Tile, class Left, class Right>
+struct CopiedSteps {
+  template <class Product>
+  PUONE_DEVICE static void sum(
+      const Product& product,
+      const TileWork& work,
+      typename Tile::Shared& shared,
+      typename Tile::Sums& sums) {
+    constexpr int kBuffers = Tile::kBuffers;
+    const bool left_along = product.left_along_depth, right_along = product.right_along_depth;
+    const typename Tile::template Copier<Left, Tile::kRows> left(product.left, left_along);
+    const typename Tile::template Copier<Right, Tile::kColumns> right(product.right, right_along);
+    const auto start = [&](int buffer, int64_t k) {
+      if (k < work.end) {
+        left.start(shared.left[buffer], work.image, work.row, product.grid.rows, k, work.end);
+        right.start(
+            shared.right[buffer], work.image, work.column, product.grid.columns, k, work.end);
+      }
+      dialect::closeCopies();
+    };
+    PUONE_UNROLL
+    for (int ahead = 0; ahead < kBuffers - 1; ++ahead) {
+      start(ahead, work.begin + ahead * Tile::kDepth);
+    }
+    int buffer = 0;
+    for (int64_t k = work.begin; k < work.end; k += Tile::kDepth) {
+      dialect::awaitCopies<kBuffers - 2>();
+      __syncthreads(); // all have waited, and have multiplied what the next copies replace
+      const int last = buffer == 0 ? kBuffers - 1 : buffer - 1;
+      start(last, k + (kBuffers - 1) * Tile::kDepth);
+      sums.add(shared.left[buffer], left_along, shared.right[buffer], right_along);
+      buffer = buffer == kBuffers - 1 ? 0 : buffer + 1;
+    }
+    __syncthreads();
+  }
+};
+
+template <class Tile, class Left, class Right>
+using StepsOf = std::
+    conditional_t<Tile::kCopied, CopiedSteps<Tile, Left, Right>, FetchedSteps<Tile, Left, Right>>;
+
+/// How many sums of neighbouring columns Finish takes at once.
+template <class Finish>
+inline constexpr int kTogether = 1;
+template <class Finish>
+  requires(Finish::kTogether > 1)
+inline constexpr int kTogether<Finish> = Finish::kTogether;
+
 template <class Tile, class Left, class Right, class Finish>
 PUONE_GLOBAL(Tile::kThreads, (BlocksOf<Tile, Left, Right>::kCount))
 void tileKernel(TileProduct<Tile, Left, Right, Finish> product) {
@@ -197,26 +340,8 @@ void tileKernel(TileProduct<Tile, Left, Right, Finish> product) {
   const int64_t image = index / grid.splits;
   const int64_t begin = split * grid.split_depth;
   const int64_t end = begin + grid.split_depth < grid.depth ? begin + grid.split_depth : grid.depth;
-
-  const bool left_along = product.left_along_depth, right_along = product.right_along_depth;
-  typename Tile::template Part<Left, Tile::kRows> left(product.left, left_along);
-  typename Tile::template Part<Right, Tile::kColumns> right(product.right, right_along);
   typename Tile::Sums sums;
-  int buffer = 1;
-  for (int64_t k = begin; k < end + Tile::kDepth; k += Tile::kDepth) {
-    const bool more = k < end;
-    if (more) {
-      left.fetch(image, row, grid.rows, k, end);
-      right.fetch(image, column, grid.columns, k, end);
-    }
-    if (k > begin) sums.add(shared.left[buffer], left_along, shared.right[buffer], right_along);
-    if (more) {
-      buffer ^= 1;
-      left.store(shared.left[buffer]);
-      right.store(shared.right[buffer]);
-    }
-    __syncthreads();
-  }
+  StepsOf<Tile, Left, Right>::sum(product, {image, row, column, begin, end}, shared, sums);
 
   // A few rows of the tile at a time, so that neighbouring threads finish neighbouring columns.
   using Stage = T[Tile::kStageRows][Tile::kStagePitch];
@@ -227,16 +352,27 @@ void tileKernel(TileProduct<Tile, Left, Right, Finish> product) {
   for (int i = 0; i < Tile::kStages; ++i) {
     sums.stage(stage, i);
     __syncthreads();
-    constexpr int kStaged = Tile::kStageRows * Tile::kColumns;
-    for (int e = static_cast<int>(threadIdx.x); e < kStaged; e += Tile::kThreads) {
+    constexpr int kStaged = Tile::kStageRows * Tile::kColumns, kCount = kTogether<Finish>;
+    for (int e = static_cast<int>(threadIdx.x) * kCount; e < kStaged;
+         e += Tile::kThreads * kCount) {
       const int64_t r = row + Tile::Sums::row(e / Tile::kColumns, i);
       const int64_t c = column + e % Tile::kColumns;
       if (r >= grid.rows || c >= grid.columns) continue;
-      const T sum = stage[e / Tile::kColumns][e % Tile::kColumns];
-      if (grid.splits > 1) {
-        partial[r * grid.columns + c] = sum;
-      } else {
-        product.finish(image, r, c, sum);
+      const T* const from = &stage[e / Tile::kColumns][e % Tile::kColumns];
+      const int64_t there = grid.columns - c < kCount ? grid.columns - c : kCount;
+      if constexpr (kCount > 1) {
+        if (grid.splits == 1 && there == kCount && product.finish.isRun(image, r, c)) {
+          product.finish.run(image, r, c, from);
+          continue;
+        }
+      }
+      PUONE_ROLLED
+      for (int64_t j = 0; j < there; ++j) {
+        if (grid.splits > 1) {
+          partial[r * grid.columns + c + j] = from[j];
+        } else {
+          product.finish(image, r, c + j, from[j]);
+        }
       }
     }
     __syncthreads();

@@ -18,25 +18,51 @@
 #include "kernels/simt/scalar_tile.h"
 #include "kernels/simt/stored.h"
 #include "kernels/simt/tensor_tile.h"
+#include "kernels/simt/vector.h"
 #include "kernels/types.h"
 
 namespace puone::kernels::PUONE_ISA {
 namespace detail {
 
-/// out = beta * self + alpha * sum
-template <class T>
+/// out = beta * self + alpha * sum. Of floats, 16 bytes of the result at once: kTogether_ of them.
+template <class T, class As, int kTogether_>
 struct FinishProduct {
+  static constexpr int kTogether = kTogether_;
+
   PUONE_DEVICE void operator()(int64_t image, int64_t row, int64_t column, T sum) const {
-    const auto at = [&](const puone_matrix& matrix) {
-      return static_cast<unsigned char*>(matrix.data) + image * matrix.batch_stride +
-             row * matrix.row_stride + column * matrix.column_stride;
-    };
-    T result = times(alpha, sum);
-    if (has_self) result = plus(result, times(beta, stored.load(at(self), 0)));
-    stored.store(at(out), 0, result);
+    stored.store(at(out, image, row, column), 0, result(image, row, column, sum));
   }
 
-  Stored<T> stored;
+  /// Whether results from a column on lie side by side in aligned memory.
+  PUONE_DEVICE bool isRun(int64_t image, int64_t row, int64_t column) const {
+    const auto to = reinterpret_cast<uintptr_t>(at(out, image, row, column));
+    return out.column_stride == 16 / kTogether && to % 16 == 0;
+  }
+  PUONE_DEVICE void run(int64_t image, int64_t row, int64_t column, const T* sums) const {
+    constexpr int kWidth = 16 / sizeof(T);
+    T results[kTogether];
+    PUONE_UNROLL
+    for (int e = 0; e < kTogether; e += kWidth) readVector<T, kWidth>(results + e, sums + e);
+    PUONE_UNROLL
+    for (int e = 0; e < kTogether; ++e) {
+      results[e] = result(image, row, column + e, results[e]);
+    }
+    stored.visit(
+        [&]<class E>(Type<E>) { writeVector<E, kTogether>(results, at(out, image, row, column)); });
+  }
+
+  PUONE_DEVICE T result(int64_t image, int64_t row, int64_t column, T sum) const {
+    const T product = times(alpha, sum);
+    if (!has_self) return product;
+    return plus(product, times(beta, stored.load(at(self, image, row, column), 0)));
+  }
+  PUONE_DEVICE static unsigned char* at(
+      const puone_matrix& matrix, int64_t image, int64_t row, int64_t column) {
+    return static_cast<unsigned char*>(matrix.data) + image * matrix.batch_stride +
+           row * matrix.row_stride + column * matrix.column_stride;
+  }
+
+  Stored<T, As> stored;
   puone_matrix out;
   puone_matrix self;
   T alpha;
@@ -46,9 +72,12 @@ struct FinishProduct {
 
 template <class E, class T = ComputeValue<E>>
 void multiplyByTiles(Launch& launch, const puone_gemm_args& args) {
-  const StoredAs<T> stored{args.dtype};
+  constexpr bool kIsFloat = std::is_same_v<T, float>; // whose tiles are of one type of elements
+  using As = std::conditional_t<kIsFloat, StoredOnlyAs<E>, StoredAs<T>>;
+  As stored;
+  if constexpr (!kIsFloat) stored.dtype = args.dtype;
   const auto factor = [&](const puone_matrix& matrix, int64_t row_stride, int64_t depth_stride) {
-    return StridedFactor<T>{
+    return StridedFactor<T, As>{
         stored,
         static_cast<const unsigned char*>(matrix.data),
         matrix.batch_stride,
@@ -58,16 +87,26 @@ void multiplyByTiles(Launch& launch, const puone_gemm_args& args) {
   };
   const auto left = factor(args.a, args.a.row_stride, args.a.column_stride);
   const auto right = factor(args.b, args.b.column_stride, args.b.row_stride);
-  const FinishProduct<T> finish{
+  constexpr int kTogether = kIsFloat ? 16 / sizeof(E) : 1;
+  const FinishProduct<T, As, kTogether> finish{
       {stored}, args.out, args.self, valueOf<T>(args.alpha), valueOf<T>(args.beta), hasSelf(args)};
-  const auto by = [&]<class Tile>(Tile) {
-    const TileGrid grid = tileGrid<Tile>(launch, args.batch, args.m, args.n, args.k);
-    multiply<Tile>(launch, grid, left, right, finish);
+  const auto by = [&](const auto& of_left, const auto& of_right) {
+    return [&]<class Tile>(Tile) {
+      const TileGrid grid = tileGrid<Tile>(launch, args.batch, args.m, args.n, args.k);
+      multiply<Tile>(launch, grid, of_left, of_right, finish);
+    };
   };
-  if constexpr (std::is_same_v<E, float>) {
-    if (args.allow_tf32 != 0) return withTensorTile<E>(args.m, by);
+  if constexpr (kIsFloat) {
+    if (kIsStorageFloat<E> || args.allow_tf32 != 0) {
+      const auto aligned_left = AlignedFactor<E>::of(left, args.batch);
+      const auto aligned_right = AlignedFactor<E>::of(right, args.batch);
+      if (aligned_left && aligned_right) {
+        return withTensorTile<E, true>(args.m, by(*aligned_left, *aligned_right));
+      }
+      return withTensorTile<E, false>(args.m, by(left, right));
+    }
   }
-  withTile<E>(args.m, by);
+  if constexpr (!kIsStorageFloat<E>) withScalarTile<T>(args.m, by(left, right));
 }
 
 /// Tiles are used best by wide results, and among these by results with dense rows.

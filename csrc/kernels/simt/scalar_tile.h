@@ -15,6 +15,8 @@ namespace puone::kernels::PUONE_ISA {
 template <class T, int kRows_, int kColumns_, int kDepth_, int kThreadRows, int kThreadColumns>
 struct ScalarTile {
   using Sum = T;
+  static constexpr bool kCopied = false;
+  static constexpr int kBuffers = 2;
   static constexpr int kRows = kRows_;
   static constexpr int kColumns = kColumns_;
   static constexpr int kDepth = kDepth_;
@@ -35,8 +37,8 @@ struct ScalarTile {
   template <int kLength>
   using Panel = T[kDepth][kLength + kWidth];
   struct Shared {
-    alignas(16) Panel<kRows> left[2];
-    alignas(16) Panel<kColumns> right[2];
+    alignas(16) Panel<kRows> left[kBuffers];
+    alignas(16) Panel<kColumns> right[kBuffers];
   };
 
   template <class Factor>

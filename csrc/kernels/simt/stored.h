@@ -35,8 +35,17 @@ struct StoredAs {
   }
 };
 
-template <class T>
-struct Stored : StoredAs<T> {
+/// The same of elements of type E, which is the kernel's.
+template <class E>
+struct StoredOnlyAs {
+  template <class F>
+  PUONE_DEVICE void visit(const F& f) const {
+    f(Type<E>());
+  }
+};
+
+template <class T, class As = StoredAs<T>>
+struct Stored : As {
   using Value = T;
 
   PUONE_DEVICE T load(const unsigned char* data, int64_t index) const {

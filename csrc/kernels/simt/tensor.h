@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a warp does with a device's tensor cores. The header simt_tensor.h on the include path (next
-// to simt_dialect.h) defines it for the device's compiler; all 32 threads of a warp take part.
+// What a warp does with a device's tensor cores, and how what they multiply gets to shared memory.
+// The header simt_tensor.h on the include path (next to simt_dialect.h) defines it for the device's
+// compiler; in the first three, all 32 threads of a warp take part.
 //
 //   multiplyAdd<type>(sums, a, b)      sums += a @ b, a being 16 x 32 bytes and b 32 bytes x 8. The
 //                                      lane 4g + t has rows g and g + 8 of `a` at 4 bytes of the
@@ -14,6 +15,14 @@
 //                                      16-bit elements rows 2c and 2c + 1 of column r
 //   toTf32(value)                      the bits of a float rounded to 10 bits behind the point; the
 //                                      largest ones become infinite
+//
+//   startCopy(to, from, bytes)         has 16 bytes of shared memory written: `bytes` from memory
+//   at
+//                                      `from`, zeros behind them. Both are aligned to 16 bytes;
+//                                      without bytes, `from` is not read
+//   closeCopies()                      ends a group of this thread's copies, which may be empty
+//   awaitCopies<newest>()              waits for this thread's groups but for the newest ones; what
+//                                      other threads had copied is there behind a barrier too
 #pragma once
 
 namespace puone::kernels::dialect {

@@ -24,9 +24,11 @@ inline constexpr dialect::TensorType kTensorType =
                                   : dialect::TensorType::kTf32;
 
 /// A block's tile; its warps share it out as kDown x kAcross.
-template <class E, int kRows_, int kColumns_, int kDown, int kAcross>
+template <class E, bool kCopied_, int kRows_, int kColumns_, int kDown, int kAcross>
 struct TensorTile {
   using Sum = float;
+  static constexpr bool kCopied = kCopied_;
+  static constexpr int kBuffers = kCopied && sizeof(E) == 2 ? 3 : 2;
   static constexpr int kRows = kRows_;
   static constexpr int kColumns = kColumns_;
   static constexpr int kSize = sizeof(E);
@@ -48,23 +50,40 @@ struct TensorTile {
     uint32_t words[4];
   };
 
-  /// A factor's part of a step, its runs either along the depth or along the rows. The pitches put
-  /// what a warp reads at once into different banks.
-  template <int kLength>
-  struct Panel {
-    static constexpr int kPitchAlong = kDepth + kRun, kPitchAcross = kLength + 8;
-    static constexpr int kElements = kLength * kPitchAlong > kDepth* kPitchAcross
-                                         ? kLength * kPitchAlong
-                                         : kDepth * kPitchAcross;
-    alignas(16) unsigned char bytes[kElements * kSize];
+  /// Where the elements of kCount lines of kWidth are.
+  template <int kCount, int kWidth, int kPadding>
+  struct Lines {
+    static constexpr bool kPadded = kBuffers == 2;
+    static constexpr int kRuns = kWidth / kRun, kPitch = kRuns + (kPadded ? kPadding : 0);
+    static constexpr int kBytes = 16 * kCount * kPitch;
+    static_assert(kPadded || (kSize == 2 && (kRuns == 4 || kRuns % 8 == 0))); // 8 fill the banks
 
-    PUONE_DEVICE static int offset(bool along_depth, int row, int k) {
-      return kSize * (along_depth ? row * kPitchAlong + k : k * kPitchAcross + row);
+    PUONE_DEVICE static int offset(int line, int element) {
+      if constexpr (kPadded) return kSize * (line * kPitch * kRun + element);
+      const int moved = kRuns == 4 ? line / 2 % 4 : line % 8;
+      return 16 * (line * kPitch + (element / kRun ^ moved)) + kSize * (element % kRun);
     }
   };
+
+  /// A factor's part of a step, its runs either along the depth or along the rows. What threads
+  /// read or write at once is in different banks: lines are padded, or, to have room for three
+  /// steps, runs change places within a line.
+  template <int kLength>
+  class Panel {
+    using Along = Lines<kLength, kDepth, 1>;
+    using Across = Lines<kDepth, kLength, 8 / kRun>;
+
+   public:
+    PUONE_DEVICE static int offset(bool along_depth, int row, int k) {
+      return along_depth ? Along::offset(row, k) : Across::offset(k, row);
+    }
+
+    alignas(
+        16) unsigned char bytes[Along::kBytes > Across::kBytes ? Along::kBytes : Across::kBytes];
+  };
   struct Shared {
-    Panel<kRows> left[2];
-    Panel<kColumns> right[2];
+    Panel<kRows> left[kBuffers];
+    Panel<kColumns> right[kBuffers];
   };
 
   /// Runs of a factor that has vectors are along its dense dimension. Of others, whose elements are
@@ -75,6 +94,52 @@ struct TensorTile {
     return factor.isAlongDepth() == Factor::kHasVectors;
   }
 
+  /// Where a thread's i-th run of a factor's part of a step begins.
+  struct Place {
+    int row, k;
+  };
+  template <class Factor, int kLength>
+  PUONE_DEVICE static Place place(bool along_depth, int i) {
+    const int t = static_cast<int>(threadIdx.x) + i * kThreads;
+    constexpr int kOfRow = kDepth / kRun, kOfDepth = kLength / kRun;
+    if constexpr (Factor::kHasVectors) {
+      if (along_depth) return {t / kOfRow, t % kOfRow * kRun};
+      return {t % kOfDepth * kRun, t / kOfDepth};
+    } else {
+      if (along_depth) return {t % kLength, t / kLength * kRun};
+      return {t / kDepth * kRun, t % kDepth};
+    }
+  }
+  template <int kLength>
+  static constexpr int kRunsOf = kLength * kDepth / kRun / kThreads;
+
+  template <class Factor, int kLength>
+  class Copier {
+   public:
+    PUONE_DEVICE Copier(const Factor& factor, bool along_depth)
+        : factor_(factor), along_depth_(along_depth) {}
+
+    PUONE_DEVICE void start(
+        Panel<kLength>& panel, int64_t image, int64_t row, int64_t rows, int64_t k, int64_t end)
+        const {
+      static_assert(Factor::kSize == kSize);
+      PUONE_UNROLL
+      for (int i = 0; i < kRunsOf<kLength>; ++i) {
+        const Place at = place<Factor, kLength>(along_depth_, i);
+        const int32_t along_rows = along_depth_ ? 0 : 1, along_k = along_depth_ ? 1 : 0;
+        const Piece piece = pieceAt(image, row + at.row, rows, k + at.k, end, along_rows, along_k);
+        dialect::startCopy(
+            panel.bytes + panel.offset(along_depth_, at.row, at.k),
+            factor_.at(piece),
+            Factor::bytes(piece));
+      }
+    }
+
+   private:
+    const Factor& factor_;
+    bool along_depth_;
+  };
+
   template <class Factor, int kLength>
   class Part {
    public:
@@ -84,7 +149,7 @@ struct TensorTile {
     PUONE_DEVICE void fetch(int64_t image, int64_t row, int64_t rows, int64_t k, int64_t end) {
       PUONE_UNROLL
       for (int i = 0; i < kRuns; ++i) {
-        const Place at = place(i);
+        const Place at = place<Factor, kLength>(along_depth_, i);
         const int32_t along_rows = along_depth_ ? 0 : 1, along_k = along_depth_ ? 1 : 0;
         runs_[i] = run(pieceAt(image, row + at.row, rows, k + at.k, end, along_rows, along_k));
       }
@@ -93,30 +158,14 @@ struct TensorTile {
     PUONE_DEVICE void store(Panel<kLength>& panel) const {
       PUONE_UNROLL
       for (int i = 0; i < kRuns; ++i) {
-        const Place at = place(i);
+        const Place at = place<Factor, kLength>(along_depth_, i);
         kernels::PUONE_ISA::store(panel.bytes + panel.offset(along_depth_, at.row, at.k), runs_[i]);
       }
     }
 
    private:
-    static constexpr int kRuns = kLength * kDepth / kRun / kThreads;
+    static constexpr int kRuns = kRunsOf<kLength>;
     static_assert(kRuns > 0);
-    struct Place {
-      int row, k;
-    };
-
-    /// Where this thread's i-th run begins.
-    PUONE_DEVICE Place place(int i) const {
-      const int t = static_cast<int>(threadIdx.x) + i * kThreads;
-      constexpr int kOfRow = kDepth / kRun, kOfDepth = kLength / kRun;
-      if constexpr (Factor::kHasVectors) {
-        if (along_depth_) return {t / kOfRow, t % kOfRow * kRun};
-        return {t % kOfDepth * kRun, t / kOfDepth};
-      } else {
-        if (along_depth_) return {t % kLength, t / kLength * kRun};
-        return {t / kDepth * kRun, t % kDepth};
-      }
-    }
 
     PUONE_DEVICE Run run(const Piece& piece) const {
       Run result;
@@ -220,6 +269,10 @@ struct TensorTile {
         for (int i = 0; i < 4; ++i)
           out[i] = load<uint32_t>(at(l / 4 + i % 2 * 8, l % 4 + i / 2 * 4));
       }
+      if constexpr (kCopied && kSize == 4) { // nothing has rounded them
+        PUONE_UNROLL
+        for (uint32_t& word : out) word = dialect::toTf32(std::bit_cast<float>(word));
+      }
     }
 
     float sums_[kWarpRows / 16][kWarpColumns / 8][4] = {};
@@ -227,13 +280,13 @@ struct TensorTile {
 };
 
 /// Calls body(Tile()) with the type of the tiles for results of `rows` rows and elements of type E:
-/// Half, BFloat16 or, to be rounded to TF32, float.
-template <class E, class Body>
+/// Half, BFloat16 or, to be rounded to TF32, float. kCopied: both factors are AlignedFactor.
+template <class E, bool kCopied, class Body>
 void withTensorTile(int64_t rows, const Body& body) {
   if (rows <= kFlatRows) {
-    body(TensorTile<E, 32, 128, 1, 4>());
+    body(TensorTile<E, kCopied, 32, 128, 1, 4>());
   } else {
-    body(TensorTile<E, 128, 128, 2, 4>());
+    body(TensorTile<E, kCopied, 128, 128, 2, 4>());
   }
 }
 
@@ -241,7 +294,7 @@ void withTensorTile(int64_t rows, const Body& body) {
 template <class E, class Body>
 void withTile(int64_t rows, const Body& body) {
   if constexpr (kIsStorageFloat<E>) {
-    withTensorTile<E>(rows, body);
+    withTensorTile<E, false>(rows, body);
   } else {
     withScalarTile<ComputeValue<E>>(rows, body);
   }

@@ -170,6 +170,21 @@ def flipped(shape: tuple[int, ...], size: int) -> Placement:
     )
 
 
+def padded(shape: tuple[int, ...], size: int) -> Placement:
+    """Row-major, each row beginning at a multiple of 16 bytes."""
+    row = -(-shape[-1] * size // 16) * 16
+    lines = dense(shape[:-1], row)
+    return Placement(lines.bytes, 0, (*lines.strides, size))
+
+
+def padded_columns(shape: tuple[int, ...], size: int) -> Placement:
+    """The same of matrices that are column-major."""
+    *batch, rows, columns = shape
+    lines = padded((*batch, columns, rows), size)
+    *outer, column, row = lines.strides
+    return Placement(lines.bytes, 0, (*outer, row, column))
+
+
 # Layouts that any strided operand may have.
 LAYOUTS: tuple[Layout, ...] = (dense, transposed, gaps, flipped)
 

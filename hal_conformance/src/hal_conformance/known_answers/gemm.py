@@ -24,6 +24,8 @@ from hal_conformance.answers import (
     dense,
     flipped,
     gaps,
+    padded,
+    padded_columns,
     rounded,
     transposed,
     types_of,
@@ -177,6 +179,20 @@ def with_bias(dtype: DType, activation: int) -> Iterator[Case]:
                 )
 
 
+def of_aligned_rows(dtype: DType, **options: Any) -> Iterator[Case]:
+    """Rows, or columns, that begin at multiples of 16 bytes, and end anywhere."""
+    for size in ((2, 20, 70, 45), (2, 70, 130, 100), (1, 40, 24, 1100)):
+        for left in (padded, padded_columns):
+            for right in (padded, padded_columns):
+                label = f"a {left.__name__}, b {right.__name__}"
+                yield product(dtype, size, label, layouts=(dense, left, right), **options)
+    for depth in (1, 31, 32, 33, 64, 65, 96, 97, 160):
+        layouts = (padded, padded, padded)
+        yield product(dtype, (1, 40, 16, depth), "aligned", layouts=layouts, **options)
+    layouts = (padded_columns, padded, padded)
+    yield product(dtype, (2, 40, 72, 48), "aligned, all of it", 2, 3, layouts, **options)
+
+
 def cases() -> Iterator[Case]:
     for dtype in types_of("gemm"):
         for size in SIZES:
@@ -200,6 +216,9 @@ def cases() -> Iterator[Case]:
         yield product(dtype, (2, 5, 70, 600), "relu", alpha=2, activation=RELU)
         yield product(dtype, (2, 5, 7, 0), "relu, only beta", beta=-2, activation=RELU)
         yield product(dtype, (1, 66, 70, 40), "relu with beta", beta=1, activation=RELU)
+    for dtype in (DType.FLOAT16, DType.BFLOAT16):
+        yield from of_aligned_rows(dtype)
+    yield from of_aligned_rows(DType.FLOAT32, tf32=Tf32.EXACT)
     for size in SIZES:
         yield product(DType.FLOAT32, size, "TF32", tf32=Tf32.EXACT)
     for layout in (transposed, gaps):
