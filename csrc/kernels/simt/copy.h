@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies on a device: dense ones 16 bytes at a time, others an element per thread.
+// Copies on a device: dense ones 16 bytes at a time, transpositions by squares, others an element
+// per thread.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/simt/cast.h"
 #include "kernels/simt/strided.h"
+#include "kernels/simt/transpose.h"
 #include "kernels/strided.h"
 #include "kernels/types.h"
 
@@ -92,7 +94,9 @@ inline void copyElements(Launch& launch, const LoopNest<2>& nest, const puone_co
 /// out = in, elements of `size` bytes.
 inline void copyBytes(Launch& launch, LoopNest<2> nest, int32_t size) {
   copying::copyWords(launch, nest, size);
-  withBits(size, [&]<class T>(T) { forElements(launch, nest, copying::MoveBits<T>{}); });
+  withBits(size, [&]<class T>(T) {
+    if (!transpose<T>(launch, nest)) forElements(launch, nest, copying::MoveBits<T>{});
+  });
 }
 
 } // namespace puone::kernels::PUONE_ISA

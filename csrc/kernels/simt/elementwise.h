@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The elementwise idiom on a device. Dense, aligned operands are read and written as vectors of 16
-// bytes (8 where an element has half the size of the compute type), all others element by element.
-// Operands may have any type: the cast is chosen at run time, the same for all threads.
+// The elementwise idiom on a device. Where all operands have dense, aligned rows, or one element
+// for a row, they are read and written as vectors of 16 bytes (8 where an element has half the size
+// of the compute type), all others element by element. Operands may have any type: the cast is
+// chosen at run time, the same for all threads.
 #pragma once
 
 #include <array>
@@ -30,7 +31,7 @@ struct ElementOperand {
   int32_t dtype;
   int32_t via;    // casts go through this type; -1: directly
   int32_t size;   // of an element in memory
-  bool broadcast; // stride 0: one element for all
+  bool broadcast; // stride 0: one element for a row
 };
 
 template <int kAll>
@@ -111,7 +112,7 @@ struct ElementAt {
 // ---- dense operands ----
 
 /// The elements of one thread: kVectors vectors of kElements elements. The vectors of the other
-/// threads of the block lie between them.
+/// threads of the block lie between them; those that would be behind the end are not there.
 template <class T, int kVectors, int kElements>
 struct ThreadVectors {
   T elements[kVectors][kElements];
@@ -122,20 +123,25 @@ constexpr int64_t kDenseLeast = 4096;
 constexpr uint32_t kDenseThreads = 256;
 constexpr int kDenseVectors = 2;
 
+/// The addresses of a thread's vectors in all operands.
+template <int kVectors, int kAll>
+struct VectorAddresses {
+  int there; // of the vectors
+  unsigned char* of[kVectors][kAll];
+};
+
 /// Loads vectors of type Stored and casts them to T in registers.
-template <class Stored, class T, int kVectors, int kElements>
+template <class Stored, class T, int kVectors, int kElements, int kAll>
 PUONE_DEVICE void loadVectors(
     ThreadVectors<T, kVectors, kElements>& vectors,
-    const unsigned char* data,
-    int64_t first,
-    int64_t step,
-    int64_t left) {
+    const VectorAddresses<kVectors, kAll>& addresses,
+    int o) {
   using In = AlignedVector<Stored, kElements>;
   In loaded[kVectors] = {}; // the functor is applied behind the end, too: to zeros
   PUONE_UNROLL
   for (int p = 0; p < kVectors; ++p) {
-    if (p * step >= left) break;
-    loaded[p] = loadVector<In>(data + (first + p * step) * static_cast<int64_t>(sizeof(Stored)));
+    if (p >= addresses.there) break;
+    loaded[p] = loadVector<In>(addresses.of[p][o]);
   }
   PUONE_UNROLL
   for (int p = 0; p < kVectors; ++p) {
@@ -144,18 +150,15 @@ PUONE_DEVICE void loadVectors(
   }
 }
 
-template <class Stored, class T, int kVectors, int kElements>
+template <class Stored, class T, int kVectors, int kElements, int kAll>
 PUONE_DEVICE void storeVectors(
     const ThreadVectors<T, kVectors, kElements>& vectors,
-    unsigned char* data,
-    int64_t first,
-    int64_t step,
-    int64_t left) {
+    const VectorAddresses<kVectors, kAll>& addresses,
+    int o) {
   PUONE_UNROLL
   for (int p = 0; p < kVectors; ++p) {
-    if (p * step >= left) break;
-    writeVector<Stored, kElements>(
-        vectors.elements[p], data + (first + p * step) * static_cast<int64_t>(sizeof(Stored)));
+    if (p >= addresses.there) break;
+    writeVector<Stored, kElements>(vectors.elements[p], addresses.of[p][o]);
   }
 }
 
@@ -176,45 +179,40 @@ PUONE_DEVICE void withStored(const ElementOperand& operand, const F& f) {
   f(T{});
 }
 
-/// `left`: the number of elements from `first` to the end of the operand.
-template <class T, int kVectors, int kElements>
+/// The vectors of operand `o`.
+template <class T, int kVectors, int kElements, int kAll>
 PUONE_DEVICE ThreadVectors<T, kVectors, kElements> readVectors(
-    const ElementOperand& operand, int64_t first, int64_t step, int64_t left) {
+    const ElementOperand& operand, const VectorAddresses<kVectors, kAll>& addresses, int o) {
   ThreadVectors<T, kVectors, kElements> vectors;
   if (operand.broadcast) {
-    const T value = readElement<T>(operand, operand.data);
     PUONE_UNROLL
     for (int p = 0; p < kVectors; ++p) {
+      const T value = p < addresses.there ? readElement<T>(operand, addresses.of[p][o]) : T{};
       PUONE_UNROLL
       for (int e = 0; e < kElements; ++e) vectors.elements[p][e] = value;
     }
   } else {
-    withStored<T>(operand, [&]<class Stored>(Stored) {
-      loadVectors<Stored>(vectors, operand.data, first, step, left);
-    });
+    withStored<T>(
+        operand, [&]<class Stored>(Stored) { loadVectors<Stored>(vectors, addresses, o); });
   }
   return vectors;
 }
 
-template <class T, int kVectors, int kElements>
+template <class T, int kVectors, int kElements, int kAll>
 PUONE_DEVICE void writeVectors(
     const ElementOperand& operand,
     const ThreadVectors<T, kVectors, kElements>& vectors,
-    int64_t first,
-    int64_t step,
-    int64_t left) {
-  withStored<T>(operand, [&]<class Stored>(Stored) {
-    storeVectors<Stored>(vectors, operand.data, first, step, left);
-  });
+    const VectorAddresses<kVectors, kAll>& addresses,
+    int o) {
+  withStored<T>(
+      operand, [&]<class Stored>(Stored) { storeVectors<Stored>(vectors, addresses, o); });
 }
 
-template <int kVectors, int kElements, class F, class... In>
+template <int kVectors, int kElements, int kAll, class F, class... In>
 PUONE_DEVICE void applyVectors(
     const F& f,
     const ElementOperand* operands,
-    int64_t first,
-    int64_t step,
-    int64_t left,
+    const VectorAddresses<kVectors, kAll>& addresses,
     const ThreadVectors<In, kVectors, kElements>&... in) {
   using Result = decltype(f(std::declval<In>()...));
   if constexpr (ResultCount<Result>::value == 2) {
@@ -229,8 +227,8 @@ PUONE_DEVICE void applyVectors(
         b.elements[p][e] = result.second;
       }
     }
-    writeVectors(operands[0], a, first, step, left);
-    writeVectors(operands[1], b, first, step, left);
+    writeVectors(operands[0], a, addresses, 0);
+    writeVectors(operands[1], b, addresses, 1);
   } else {
     ThreadVectors<Result, kVectors, kElements> out;
     PUONE_UNROLL
@@ -240,7 +238,7 @@ PUONE_DEVICE void applyVectors(
         out.elements[p][e] = evaluate(f, in.elements[p][e]...);
       }
     }
-    writeVectors(operands[0], out, first, step, left);
+    writeVectors(operands[0], out, addresses, 0);
   }
 }
 
@@ -251,38 +249,48 @@ constexpr int vectorElements() {
   return static_cast<int>(16 / largest);
 }
 
-template <class F, class... In, size_t... kIn>
+template <class F, int kAll, class... In, size_t... kIn>
 PUONE_DEVICE void applyDense(
     const F& f,
     const ElementOperand* operands,
-    int64_t n,
+    const VectorAddresses<kDenseVectors, kAll>& addresses,
     const std::tuple<In...>* /*types*/,
     std::index_sequence<kIn...> /*inputs*/) {
   using Result = decltype(f(std::declval<In>()...));
   constexpr int kOuts = ResultCount<Result>::value;
   constexpr int kElements = kOuts == 2 ? vectorElements<In...>() : vectorElements<Result, In...>();
-  constexpr int64_t kStep = static_cast<int64_t>(kDenseThreads) * kElements;
-  const int64_t first =
-      blockIdx.x * (kStep * kDenseVectors) + static_cast<int64_t>(threadIdx.x) * kElements;
-  const int64_t left = n - first;
-  if (left <= 0) return;
   applyVectors<kDenseVectors, kElements>(
       f,
       operands,
-      first,
-      kStep,
-      left,
-      readVectors<In, kDenseVectors, kElements>(operands[kOuts + kIn], first, kStep, left)...);
+      addresses,
+      readVectors<In, kDenseVectors, kElements>(operands[kOuts + kIn], addresses, kOuts + kIn)...);
 }
 
+/// `n` vectors.
 template <class F, int kAll>
 PUONE_GLOBAL(kDenseThreads, 1)
-void denseKernel(int64_t n, F f, ElementOperands<kAll> operands) {
+void denseKernel(
+    uint32_t n, F f, ElementOperands<kAll> operands, ElementAddresses<kAll> of_vectors) {
   using Inputs = typename Signature<decltype(&F::operator())>::In;
+  const uint32_t first = blockIdx.x * (kDenseThreads * kDenseVectors) + threadIdx.x;
+  VectorAddresses<kDenseVectors, kAll> addresses;
+  addresses.there = 0;
+  PUONE_UNROLL
+  for (int p = 0; p < kDenseVectors; ++p) {
+    const uint32_t number = first + p * kDenseThreads;
+    if (number >= n) break;
+    if (of_vectors.isRow()) {
+      of_vectors.inRow(number, addresses.of[p]);
+    } else {
+      of_vectors.at(number, addresses.of[p]);
+    }
+    addresses.there = p + 1;
+  }
+  if (addresses.there == 0) return;
   applyDense(
       f,
       operands.all.data(),
-      n,
+      addresses,
       static_cast<const Inputs*>(nullptr),
       std::make_index_sequence<std::tuple_size_v<Inputs>>());
 }
@@ -316,36 +324,47 @@ inline void castImmediate(
   castRowOf(functor_dtype, dtype)(out, 16, in, 16, 1);
 }
 
+/// The nest of the vectors of `elements` elements, without elements if there are none.
 template <int kAll>
-bool isDense(const LoopNest<kAll>& nest, ElementOperands<kAll>& operands) {
-  if (nest.ndim > 1 || nest.elements() < kDenseLeast) return false;
+LoopNest<kAll> vectorNest(
+    const LoopNest<kAll>& nest, ElementOperands<kAll>& operands, int64_t elements) {
+  LoopNest<kAll> vectors = nest;
+  const bool whole = nest.ndim == 1 || nest.sizes[0] % elements == 0;
+  vectors.sizes[0] = whole && nest.elements() >= kDenseLeast ? nest.sizes[0] / elements : 0;
   for (int o = 0; o < kAll; ++o) {
     ElementOperand& operand = operands.all[o];
     if (operand.data == nullptr) continue;
     operand.broadcast = nest.stride(o) == 0;
-    const bool aligned = reinterpret_cast<uintptr_t>(operand.data) % 16 == 0;
-    if (!operand.broadcast && (nest.stride(o) != operand.size || !aligned)) return false;
+    if (operand.broadcast) continue;
+    const int64_t bytes = elements * operand.size;
+    bool aligned = nest.stride(o) == operand.size;
+    aligned &= reinterpret_cast<uintptr_t>(operand.data) % static_cast<uintptr_t>(bytes) == 0;
+    for (int32_t d = 1; d < nest.ndim; ++d) aligned &= nest.strides[o][d] % bytes == 0;
+    if (!aligned) vectors.sizes[0] = 0;
+    vectors.strides[o][0] = bytes;
   }
-  return true;
+  return vectors;
 }
 
 /// What a launch does with its operands. Nothing here has the type of the functor, so that it is
 /// compiled once for a number of operands.
 template <int kAll>
 struct ElementLoop {
-  LoopNest<kAll> nest;
+  LoopNest<kAll> vectors; // first
+  LoopNest<kAll> nest;    // then element by element
   ElementOperands<kAll> operands;
-  bool dense; // begin with vectors
 };
 
-/// `dtypes`: the functor's types, of the outputs, then of the inputs.
+/// `dtypes`: the functor's types, of the outputs, then of the inputs. `elements`: of a vector.
 template <int kAll>
 ElementLoop<kAll> elementLoop(
     Launch& launch,
     const puone_elementwise_args& args,
     const int32_t (&dtypes)[kAll],
-    int outputs) {
+    int outputs,
+    int64_t elements) {
   ElementLoop<kAll> loop{};
+  loop.vectors.sizes[0] = 0;
   std::array<const puone_operand*, kAll> strided;
   bool vectors = true;
   for (int o = 0; o < kAll; ++o) {
@@ -363,7 +382,14 @@ ElementLoop<kAll> elementLoop(
     vectors &= canVectorize(operand, dtypes[o]);
   }
   loop.nest = loopNest<kAll>(launch, args.ndim, args.sizes, strided);
-  loop.dense = vectors && isDense(loop.nest, loop.operands);
+  if (!vectors) return loop;
+  loop.vectors = vectorNest(loop.nest, loop.operands, elements);
+  // What is left does not fill a vector: of one row alone.
+  if (loop.nest.ndim == 1) {
+    loop.nest.skip(loop.vectors.sizes[0] * elements);
+  } else if (loop.vectors.elements() > 0) {
+    loop.nest.sizes[0] = 0;
+  }
   return loop;
 }
 
@@ -376,21 +402,20 @@ void runElementwise(
     const std::tuple<T...>* /*outputs, then inputs*/) {
   constexpr int kAll = sizeof...(T);
   constexpr int32_t kDtypes[] = {kDtype<T>...};
-  ElementLoop<kAll> loop = elementLoop<kAll>(launch, args, kDtypes, outputs);
-  if (loop.dense) {
-    constexpr int kElements = vectorElements<T...>();
-    constexpr int64_t kPerBlock = int64_t{kDenseThreads} * kElements * kDenseVectors;
-    const int64_t n = loop.nest.elements() / kElements * kElements;
+  constexpr int kElements = vectorElements<T...>();
+  const ElementLoop<kAll> loop = elementLoop<kAll>(launch, args, kDtypes, outputs, kElements);
+  forPieces(loop.vectors, [&](const LoopNest<kAll>& piece, int64_t /*first*/) {
+    const auto n = static_cast<uint32_t>(piece.elements());
     dialect::start<dialect::Threads::kIndependent>(
         launch.stream(),
         denseKernel<F, kAll>,
-        static_cast<uint32_t>((n + kPerBlock - 1) / kPerBlock),
+        (n + kDenseThreads * kDenseVectors - 1) / (kDenseThreads * kDenseVectors),
         kDenseThreads,
         n,
         f,
-        loop.operands);
-    loop.nest.skip(n); // what is left does not fill a vector
-  }
+        loop.operands,
+        ElementAddresses<kAll>(piece));
+  });
   forElements(launch, loop.nest, ElementAt<F, kAll>{f, loop.operands});
 }
 

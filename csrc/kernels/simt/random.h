@@ -177,6 +177,17 @@ struct DenseGroups {
 
 // ---- the launch ----
 
+template <int kAll>
+bool isDense(const LoopNest<kAll>& nest, const detail::ElementOperands<kAll>& operands) {
+  if (nest.ndim > 1 || nest.elements() < detail::kDenseLeast) return false;
+  for (int o = 0; o < kAll; ++o) {
+    const detail::ElementOperand& operand = operands.all[o];
+    const bool aligned = reinterpret_cast<uintptr_t>(operand.data) % 16 == 0;
+    if (nest.stride(o) != operand.size || !aligned) return false;
+  }
+  return true;
+}
+
 template <class F, class... T, size_t... kOperand>
 void run(
     Launch& launch,
@@ -201,8 +212,7 @@ void run(
   int64_t done = 0;
   if constexpr (kGroup > 1) {
     const auto& all = task.operands.all;
-    if ((detail::canVectorize(all[kOperand], kDtype<T>) && ...) &&
-        detail::isDense(nest, task.operands) && (!all[kOperand].broadcast && ...)) {
+    if ((detail::canVectorize(all[kOperand], kDtype<T>) && ...) && isDense(nest, task.operands)) {
       const int64_t groups = nest.elements() / kGroup;
       map(launch, groups, DenseGroups<F, kAll>{task});
       done = groups * kGroup;

@@ -46,9 +46,22 @@ class ElementAddresses {
  public:
   explicit ElementAddresses(const LoopNest<kOperands>& nest);
 
+  /// Whether there is one dimension, along which operands have steps of less than 2^31 bytes.
+  PUONE_FN bool isRow() const {
+    return is_row_;
+  }
+  /// The operands' addresses of element number `linear` of a row.
+  PUONE_FN void inRow(uint32_t linear, unsigned char* (&data)[kOperands]) const {
+    PUONE_UNROLL
+    for (int o = 0; o < kOperands; ++o) {
+      data[o] = data_[o] + int64_t{linear} * static_cast<int32_t>(strides_[o][0]);
+    }
+  }
+
   /// The operands' addresses of element number `linear`.
   PUONE_FN void at(uint32_t linear, unsigned char* (&data)[kOperands]) const {
     for (int o = 0; o < kOperands; ++o) data[o] = data_[o];
+    PUONE_ROLLED
     for (int32_t d = 0; d < ndim_; ++d) {
       uint32_t index = linear;
       if (d + 1 < ndim_) linear = sizes_[d].divide(index);
@@ -58,6 +71,7 @@ class ElementAddresses {
 
  private:
   int32_t ndim_;
+  bool is_row_;
   Divider sizes_[PUONE_MAX_DIMS];
   int64_t strides_[kOperands][PUONE_MAX_DIMS];
   unsigned char* data_[kOperands];
@@ -71,7 +85,11 @@ ElementAddresses<kOperands>::ElementAddresses(const LoopNest<kOperands>& nest) :
     sizes_[d] = Divider(static_cast<uint32_t>(nest.sizes[d]));
     for (int o = 0; o < kOperands; ++o) strides_[o][d] = nest.strides[o][d];
   }
-  for (int o = 0; o < kOperands; ++o) data_[o] = nest.data[o];
+  is_row_ = nest.ndim == 1;
+  for (int o = 0; o < kOperands; ++o) {
+    data_[o] = nest.data[o];
+    is_row_ &= nest.strides[o][0] == static_cast<int32_t>(nest.strides[o][0]);
+  }
 }
 
 namespace detail {

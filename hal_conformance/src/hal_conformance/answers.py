@@ -337,5 +337,10 @@ def elementwise(
         column = [values[:, :1] for values in matrix]
         yield case("broadcast over rows", row)
         yield case("broadcast over columns", [*column[:1], *matrix[1:]])
+        # Rows that fill vectors, and enough of them; inputs have a row, a number for each row, ...
+        shapes = [(65, 64), (1, 64), (65, 1)]
+        for begin in (0, 1):
+            rows = [np.resize(x, shapes[(begin + i) % 3]) for i, x in enumerate(given)]
+            yield case(f"rows of vectors, the first {rows[0].shape}", rows)
         by_value = [*given[:-1], given[-1].reshape(-1)[0].reshape(())]
         yield case("last input by value", by_value, immediate=[len(given) - 1])

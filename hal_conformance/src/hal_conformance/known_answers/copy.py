@@ -19,9 +19,12 @@ from hal_conformance.answers import (
     In,
     Out,
     decode,
+    dense,
     dims,
     encode,
+    padded,
     rounded,
+    transposed,
 )
 from hal_conformance.kernels import DType
 from hal_conformance.known_answers.fill import SHAPES, SIZES
@@ -40,6 +43,7 @@ def cases() -> Iterator[Case]:
     yield from _conjugated_and_negated()
     yield from _shapes()
     yield from _bits()
+    yield from _transposed()
 
 
 def _values(source: DType, target: DType) -> Array:
@@ -136,6 +140,26 @@ def _shapes() -> Iterator[Case]:
                 }
                 name = f"{shape} {read.__name__} to {written.__name__}"
                 yield Case("copy", name, args, (DType.INT32, DType.FLOAT32))
+
+
+#: Transposed, they are more than a square of elements that a block may take, less, and a stack.
+TRANSPOSED = [(40, 70), (33, 16), (20, 15), (17, 3, 65), (2, 16, 3, 31)]
+
+
+def _transposed() -> Iterator[Case]:
+    for size, (dtype, _) in SIZES.items():
+        for shape in TRANSPOSED:
+            raw = (np.arange(math.prod(shape) * size) * 11 + 1).astype(np.uint8) & 0x3F
+            values = decode(raw.view(STORAGE[dtype]).reshape(shape), dtype)
+            for read, written in ((transposed, dense), (dense, transposed), (transposed, padded)):
+                args = {
+                    **dims(shape),
+                    "element_size": size,
+                    "in": In(values, dtype, read),
+                    "out": Out(values, dtype, written),
+                }
+                name = f"{size} bytes {shape} {read.__name__} to {written.__name__}"
+                yield Case("copy_bits", name, args)
 
 
 def _bits() -> Iterator[Case]:
