@@ -60,7 +60,7 @@ OVERFLOWING = (
 #: Whose zeros may have either sign: it depends on the order of elements, or on what is rounded.
 ANY_ZERO = ("amax", "amin", "lerp", "lerp_scalar", "foreach_lerp")
 #: Which subtract numbers that nearly cancel: times the bound.
-STEEP = dict.fromkeys(("gelu_backward", "silu_backward", "tanh_backward"), 2.0**7)
+STEEP = dict.fromkeys(("gelu_backward", "silu_backward", "sub", "tanh_backward"), 2.0**7)
 
 
 class Redrawn(ExactLaunch):
