@@ -87,6 +87,21 @@ F functor(const unsigned char (*parameters)[16]) {
   }
 }
 
+/// Whether operand `o` is cast by way of the common type. An integer may be one that the common
+/// type does not have; a result would show that it has not wrapped around, or not been rounded.
+inline bool castsThroughCommon(
+    const puone_elementwise_args& args, int32_t functor_dtype, int o, bool output) {
+  const int32_t dtype = args.dtypes[o];
+  if (args.common == args.compute || functor_dtype != args.compute || dtype == args.common) {
+    return false;
+  }
+  const bool integers = args.compute == PUONE_INT32 || args.compute == PUONE_INT64;
+  if (!integers) return output;
+  const int32_t size = elementSize(dtype), common = elementSize(args.common);
+  if (output) return size > common || args.common == PUONE_BOOL;
+  return size >= common && dtype != PUONE_BOOL;
+}
+
 } // namespace detail
 
 namespace detail {

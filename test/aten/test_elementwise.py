@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -329,3 +330,46 @@ def test_a_truncated_quotient_is_not_rounded_before() -> None:
     b = torch.tensor([0.140625, -0.2109375], dtype=torch.bfloat16, device="puone")
     assert (a / b).tolist() == [-61.0, -41.0]  # of -60.89 and -40.89
     assert torch.div(a, b, rounding_mode="trunc").tolist() == [-60.0, -40.0]
+
+
+DTYPES = (
+    *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    *(torch.complex64, torch.complex128),
+)
+INTO_OUT: dict[str, Callable[..., Tensor]] = {
+    "add": lambda x, out: torch.add(x, x, out=out),
+    "scaled": lambda x, out: torch.add(x, x[:1], alpha=3, out=out),
+    "mul": lambda x, out: torch.mul(x, x, out=out),
+    "quotient": lambda x, out: torch.div(x, x.flip(0), out=out),
+    "maximum": lambda x, out: torch.maximum(x, x.flip(0), out=out),
+    "number": lambda x, out: torch.mul(x, 3, out=out),
+    "zero_dimensional": lambda x, out: torch.add(x, x.new_ones((), dtype=torch.float32), out=out),
+}
+
+
+@pytest.mark.parametrize("size", [7, 5000], ids=["elements", "vectors"])
+@pytest.mark.parametrize("name", INTO_OUT)
+def test_results_are_of_the_promoted_type_before_they_are_of_the_outputs(
+    name: str, size: int
+) -> None:
+    """They wrap around, and narrow floats are rounded: also into an output that could hold more."""
+
+    def result(device: str, dtype: torch.dtype, into: torch.dtype) -> Tensor | type[Exception]:
+        x = (torch.arange(size) % 97 * 1.37 + 1).to(dtype).to(device)
+        try:
+            return INTO_OUT[name](x, torch.empty(size, dtype=into, device=device)).cpu()
+        except (RuntimeError, NotImplementedError):
+            return RuntimeError
+
+    compared = 0
+    for dtype, into in itertools.product(DTYPES, DTYPES):
+        expected, found = result("cpu", dtype, into), result("puone", dtype, into)
+        if isinstance(expected, Tensor):
+            assert isinstance(found, Tensor), f"{dtype} into {into}"
+            bound = 1e-5 if name == "quotient" and dtype.is_complex else 0.0
+            torch.testing.assert_close(
+                found, expected, rtol=bound, atol=0, msg=f"{dtype} into {into}"
+            )
+            compared += 1
+    assert compared > 30

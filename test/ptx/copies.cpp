@@ -43,19 +43,21 @@ std::array<std::byte, 16> source(const Warp& warp, uint32_t lane, const Copy& co
   return bytes;
 }
 
-/// cp.async [to], [from], bytes, read: operands 0 and 1 are the addresses, 2 is `read`.
+/// cp.async [to], [from], bytes, read: operands 0 and 1 are the addresses, 2 is `read`; the option
+/// is the offset of `from`.
 void begin(Warp& warp, const Instruction& in, uint32_t mask) {
   for (uint32_t i = 0; i < 3; ++i) warp.demand(in.source(i), mask);
   Traffic* const traffic = warp.block.grid.traffic;
   if (traffic != nullptr) traffic->begin();
   each(mask, [&](uint32_t lane) {
     Copies& copies = warp.copies[lane];
-    const Copy copy{
+    Copy copy{
         warp.get(in.source(0), lane) + static_cast<uint64_t>(in.offset),
         warp.get(in.source(1), lane) + in.option,
         in.bytes,
         static_cast<uint32_t>(warp.get(in.source(2), lane)),
-        copies.group};
+        copies.group,
+        {}};
     if (copy.read > copy.bytes) {
       throw Violation(
           Kind::kOutOfBounds,
@@ -63,7 +65,7 @@ void begin(Warp& warp, const Instruction& in, uint32_t mask) {
               std::to_string(copy.bytes));
     }
     demandAligned(copy.from, copy.bytes);
-    source(warp, lane, copy);
+    copy.source = source(warp, lane, copy);
     warp.block.shared.beginCopy(warp.accessor(lane), copy.to, copy.bytes);
     copies.under_way.push_back(copy);
     if (traffic != nullptr && copy.read > 0) traffic->note(copy.from, copy.read);
@@ -80,8 +82,10 @@ void await(Warp& warp, uint32_t lane, uint32_t end) {
   auto& under_way = warp.copies[lane].under_way;
   auto next = under_way.begin();
   for (; next != under_way.end() && next->group < end; ++next) {
-    const auto bytes = source(warp, lane, *next);
-    warp.block.shared.endCopy(warp.accessor(lane), next->to, next->bytes, bytes.data());
+    if (source(warp, lane, *next) != next->source) {
+      throw Violation(Kind::kRace, "what a cp.async reads was changed before it was waited for");
+    }
+    warp.block.shared.endCopy(warp.accessor(lane), next->to, next->bytes, next->source.data());
   }
   under_way.erase(under_way.begin(), next);
 }

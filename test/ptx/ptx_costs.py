@@ -118,8 +118,10 @@ def _softmax() -> Launch:
     return Launch(case, 4 * x.size, 4 * x.size)
 
 
-def _gemm(dtype: DType, size: int, **options: Any) -> Launch:
-    m, n, k = 128, 128, 64
+def _gemm(
+    dtype: DType, size: int, shape: tuple[int, int, int] = (128, 128, 64), **options: Any
+) -> Launch:
+    m, n, k = shape
     case = product(dtype, (1, m, n, k), **options)
     return Launch(case, size * (m * k + k * n), size * m * n)
 
@@ -151,6 +153,8 @@ LAUNCHES: dict[str, Callable[[], Launch]] = {
     "gemm of float32": partial(_gemm, F32, 4),
     "gemm of float32, as TF32": partial(_gemm, F32, 4, tf32=Tf32.EXACT),
     "gemm of bfloat16": partial(_gemm, BF16, 2),
+    "gemm of bfloat16, odd columns": partial(_gemm, BF16, 2, (128, 129, 64)),
+    "gemm of bfloat16, long depth": partial(_gemm, BF16, 2, (128, 128, 4096)),
 }
 
 

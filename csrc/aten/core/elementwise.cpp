@@ -76,8 +76,7 @@ void setCompute(
     puone_elementwise_args& args, ScalarType compute, c10::ArrayRef<c10::Scalar> parameters) {
   const ScalarType type = computeType(compute);
   args.compute = *kernelDtype(type);
-  // Half and bfloat16 are rounded once, at the end, as the CPU's arithmetic with a scalar does.
-  args.common = type == ScalarType::Int ? *kernelDtype(compute) : args.compute;
+  args.common = *kernelDtype(compute);
   TORCH_INTERNAL_ASSERT(parameters.size() <= PUONE_MAX_PARAMETERS);
   for (size_t i = 0; i < parameters.size(); ++i) {
     setParameter(args.parameters[i], parameters[i], type);

@@ -53,16 +53,6 @@ class OperandCast {
   RowFunction to_common_, from_common_;
 };
 
-/// Whether values must be cast through the common type: the operand can hold values that the common
-/// type cannot, or would show that a result has not wrapped around.
-bool castsThroughCommon(const puone_elementwise_args& args, const ElementwiseLoop& loop, int o) {
-  const int32_t dtype = args.dtypes[o];
-  if (args.common == args.compute || loop.dtypes[o] != args.compute) return false;
-  if (dtype == args.common || dtype == PUONE_BOOL) return false;
-  const int32_t size = elementSize(dtype), common = elementSize(args.common);
-  return o < loop.outputs ? size > common : size >= common;
-}
-
 template <int kAll>
 LoopNest<kAll> nestOf(Launch& launch, const puone_elementwise_args& args) {
   const auto immediate = [&](int o) { return (args.immediate >> o & 1) != 0; };
@@ -88,7 +78,8 @@ std::array<OperandCast, kAll> operandCasts(
       args.dtypes[kOperand],
       loop.dtypes[kOperand],
       args.common,
-      castsThroughCommon(args, loop, kOperand),
+      detail::castsThroughCommon(
+          args, loop.dtypes[kOperand], kOperand, static_cast<int>(kOperand) < loop.outputs),
       nest.stride(kOperand))...};
 }
 

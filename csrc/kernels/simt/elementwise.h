@@ -249,7 +249,7 @@ constexpr int vectorElements() {
   return static_cast<int>(16 / largest);
 }
 
-template <class F, int kAll, class... In, size_t... kIn>
+template <int kElements, class F, int kAll, class... In, size_t... kIn>
 PUONE_DEVICE void applyDense(
     const F& f,
     const ElementOperand* operands,
@@ -258,7 +258,6 @@ PUONE_DEVICE void applyDense(
     std::index_sequence<kIn...> /*inputs*/) {
   using Result = decltype(f(std::declval<In>()...));
   constexpr int kOuts = ResultCount<Result>::value;
-  constexpr int kElements = kOuts == 2 ? vectorElements<In...>() : vectorElements<Result, In...>();
   applyVectors<kDenseVectors, kElements>(
       f,
       operands,
@@ -267,7 +266,7 @@ PUONE_DEVICE void applyDense(
 }
 
 /// `n` vectors.
-template <class F, int kAll>
+template <int kElements, class F, int kAll>
 PUONE_GLOBAL(kDenseThreads, 1)
 void denseKernel(
     uint32_t n, F f, ElementOperands<kAll> operands, ElementAddresses<kAll> of_vectors) {
@@ -287,7 +286,7 @@ void denseKernel(
     addresses.there = p + 1;
   }
   if (addresses.there == 0) return;
-  applyDense(
+  applyDense<kElements>(
       f,
       operands.all.data(),
       addresses,
@@ -296,17 +295,6 @@ void denseKernel(
 }
 
 // ---- the launch ----
-
-/// Whether values must be cast through the common type: the operand can hold values that the common
-/// type cannot, or would show that a result has not wrapped around.
-inline bool castsThroughCommon(
-    const puone_elementwise_args& args, int32_t functor_dtype, int o, bool output) {
-  const int32_t dtype = args.dtypes[o];
-  if (args.common == args.compute || functor_dtype != args.compute) return false;
-  if (dtype == args.common || dtype == PUONE_BOOL) return false;
-  const int32_t size = elementSize(dtype), common = elementSize(args.common);
-  return output ? size > common : size >= common;
-}
 
 /// Casts the immediate `in` of type `dtype` to the functor's type, through `via` unless it is -1.
 inline void castImmediate(
@@ -324,25 +312,25 @@ inline void castImmediate(
   castRowOf(functor_dtype, dtype)(out, 16, in, 16, 1);
 }
 
-/// The nest of the vectors of `elements` elements, without elements if there are none.
+/// The nest of the vectors of `elements` elements; empty if there are none. Says of the operands
+/// which are broadcast along rows.
 template <int kAll>
 LoopNest<kAll> vectorNest(
     const LoopNest<kAll>& nest, ElementOperands<kAll>& operands, int64_t elements) {
   LoopNest<kAll> vectors = nest;
-  const bool whole = nest.ndim == 1 || nest.sizes[0] % elements == 0;
-  vectors.sizes[0] = whole && nest.elements() >= kDenseLeast ? nest.sizes[0] / elements : 0;
+  bool fits = nest.elements() >= kDenseLeast && (nest.ndim == 1 || nest.sizes[0] % elements == 0);
   for (int o = 0; o < kAll; ++o) {
     ElementOperand& operand = operands.all[o];
     if (operand.data == nullptr) continue;
     operand.broadcast = nest.stride(o) == 0;
     if (operand.broadcast) continue;
     const int64_t bytes = elements * operand.size;
-    bool aligned = nest.stride(o) == operand.size;
-    aligned &= reinterpret_cast<uintptr_t>(operand.data) % static_cast<uintptr_t>(bytes) == 0;
-    for (int32_t d = 1; d < nest.ndim; ++d) aligned &= nest.strides[o][d] % bytes == 0;
-    if (!aligned) vectors.sizes[0] = 0;
+    fits &= nest.stride(o) == operand.size;
+    fits &= reinterpret_cast<uintptr_t>(operand.data) % static_cast<uintptr_t>(bytes) == 0;
+    for (int32_t d = 1; d < nest.ndim; ++d) fits &= nest.strides[o][d] % bytes == 0;
     vectors.strides[o][0] = bytes;
   }
+  vectors.sizes[0] = fits ? nest.sizes[0] / elements : 0;
   return vectors;
 }
 
@@ -408,7 +396,7 @@ void runElementwise(
     const auto n = static_cast<uint32_t>(piece.elements());
     dialect::start<dialect::Threads::kIndependent>(
         launch.stream(),
-        denseKernel<F, kAll>,
+        denseKernel<kElements, F, kAll>,
         (n + kDenseThreads * kDenseVectors - 1) / (kDenseThreads * kDenseVectors),
         kDenseThreads,
         n,

@@ -30,8 +30,8 @@
 // A factor has isAlongDepth(), whether neighbouring threads should fetch along the depth, and
 // fetch(); with kHasVectors also vector(), for elements that lie side by side.
 //
-// Finish is called with a sum. If it has kTogether, run() takes so many of neighbouring columns,
-// which are aligned to 16 bytes, where isRun() says so.
+// Finish is called with a sum. If it has kRun, and inRuns() says so of a result, run() takes as
+// many sums of neighbouring columns; the results have no others.
 #pragma once
 
 #include <algorithm>
@@ -83,25 +83,29 @@ PUONE_DEVICE inline Piece pieceAt(
   return {image, row, k, row_step, k_step, left(rows, row), left(end, k)};
 }
 
-/// A factor in memory with constant strides, in bytes. As: StoredAs or StoredOnlyAs.
-template <class T, class As>
-struct StridedFactor {
-  static constexpr bool kHasVectors = true;
-
-  As stored;
+/// A factor in memory with constant strides, in bytes.
+struct StridedMemory {
   const unsigned char* data;
   int64_t image_stride;
   int64_t row_stride;
   int64_t depth_stride;
-  bool conj;
 
   bool isAlongDepth() const {
     return std::abs(depth_stride) < std::abs(row_stride);
   }
-
   PUONE_DEVICE const unsigned char* at(const Piece& piece) const {
     return data + piece.image * image_stride + piece.row * row_stride + piece.k * depth_stride;
   }
+};
+
+/// One of any elements. As: StoredAs or StoredOnlyAs.
+template <class T, class As>
+struct StridedFactor : StridedMemory {
+  static constexpr bool kHasVectors = true;
+
+  As stored;
+  bool conj;
+
   PUONE_DEVICE int64_t step(const Piece& piece) const {
     return piece.row_step * row_stride + piece.k_step * depth_stride;
   }
@@ -132,37 +136,24 @@ struct StridedFactor {
   }
 };
 
-/// A factor of elements of type E that are side by side along the depth or along the rows, in runs
-/// of 16 aligned bytes.
+/// One of elements of type E that are side by side along the depth or along the rows, in runs of 16
+/// aligned bytes.
 template <class E>
-struct AlignedFactor {
+struct AlignedFactor : StridedMemory {
   static constexpr bool kHasVectors = true;
   static constexpr int kSize = sizeof(E);
 
-  const unsigned char* data;
-  int64_t image_stride;
-  int64_t row_stride;
-  int64_t depth_stride;
-
-  /// The factor, if it is one.
-  template <class Strided>
-  static std::optional<AlignedFactor> of(const Strided& factor, int64_t images) {
-    const AlignedFactor result{
-        factor.data, images > 1 ? factor.image_stride : 0, factor.row_stride, factor.depth_stride};
-    const bool along = result.isAlongDepth();
-    const int64_t dense = along ? result.depth_stride : result.row_stride;
-    const int64_t other = along ? result.row_stride : result.depth_stride;
-    const auto start = static_cast<int64_t>(reinterpret_cast<uintptr_t>(result.data) % 16);
-    const bool aligned = start == 0 && other % 16 == 0 && result.image_stride % 16 == 0;
-    return dense == kSize && aligned ? std::optional(result) : std::nullopt;
+  /// The factor, if it is one. The stride of a single image does not count.
+  static std::optional<AlignedFactor> of(const StridedMemory& memory, int64_t images) {
+    const bool along = memory.isAlongDepth();
+    const int64_t dense = along ? memory.depth_stride : memory.row_stride;
+    const int64_t other = along ? memory.row_stride : memory.depth_stride;
+    const auto start = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory.data) % 16);
+    const bool aligned =
+        start == 0 && other % 16 == 0 && (images == 1 || memory.image_stride % 16 == 0);
+    return dense == kSize && aligned ? std::optional(AlignedFactor{memory}) : std::nullopt;
   }
 
-  bool isAlongDepth() const {
-    return std::abs(depth_stride) < std::abs(row_stride);
-  }
-  PUONE_DEVICE const unsigned char* at(const Piece& piece) const {
-    return data + piece.image * image_stride + piece.row * row_stride + piece.k * depth_stride;
-  }
   /// How many bytes of the piece's run exist.
   PUONE_DEVICE static int bytes(const Piece& piece) {
     if (!piece.has(0)) return 0;
@@ -317,12 +308,12 @@ template <class Tile, class Left, class Right>
 using StepsOf = std::
     conditional_t<Tile::kCopied, CopiedSteps<Tile, Left, Right>, FetchedSteps<Tile, Left, Right>>;
 
-/// How many sums of neighbouring columns Finish takes at once.
+/// How many neighbouring columns Finish takes at once.
 template <class Finish>
-inline constexpr int kTogether = 1;
-template <class Finish>
-  requires(Finish::kTogether > 1)
-inline constexpr int kTogether<Finish> = Finish::kTogether;
+constexpr int runOf() {
+  if constexpr (requires { Finish::kRun; }) return Finish::kRun;
+  return 1;
+}
 
 template <class Tile, class Left, class Right, class Finish>
 PUONE_GLOBAL(Tile::kThreads, (BlocksOf<Tile, Left, Right>::kCount))
@@ -347,32 +338,40 @@ void tileKernel(TileProduct<Tile, Left, Right, Finish> product) {
   using Stage = T[Tile::kStageRows][Tile::kStagePitch];
   static_assert(sizeof(Stage) <= sizeof shared);
   auto& stage = reinterpret_cast<Stage&>(shared);
+  constexpr int kRun = runOf<Finish>();
+  static_assert(kRun == 1 || (Tile::kColumns % kRun == 0 && Tile::kStagePitch % 4 == 0));
+  bool in_runs = false;
+  if constexpr (kRun > 1) in_runs = product.finish.inRuns(grid.columns);
   T* const partial = product.partial + (split * grid.images + image) * grid.rows * grid.columns;
   PUONE_UNROLL
   for (int i = 0; i < Tile::kStages; ++i) {
     sums.stage(stage, i);
     __syncthreads();
-    constexpr int kStaged = Tile::kStageRows * Tile::kColumns, kCount = kTogether<Finish>;
-    for (int e = static_cast<int>(threadIdx.x) * kCount; e < kStaged;
-         e += Tile::kThreads * kCount) {
+    constexpr int kStaged = Tile::kStageRows * Tile::kColumns;
+    const auto element = [&](int e, const auto& f) {
       const int64_t r = row + Tile::Sums::row(e / Tile::kColumns, i);
       const int64_t c = column + e % Tile::kColumns;
-      if (r >= grid.rows || c >= grid.columns) continue;
-      const T* const from = &stage[e / Tile::kColumns][e % Tile::kColumns];
-      const int64_t there = grid.columns - c < kCount ? grid.columns - c : kCount;
-      if constexpr (kCount > 1) {
-        if (grid.splits == 1 && there == kCount && product.finish.isRun(image, r, c)) {
-          product.finish.run(image, r, c, from);
-          continue;
+      if (r < grid.rows && c < grid.columns) {
+        f(r, c, &stage[e / Tile::kColumns][e % Tile::kColumns]);
+      }
+    };
+    const int thread = static_cast<int>(threadIdx.x);
+    if (grid.splits > 1) {
+      for (int e = thread; e < kStaged; e += Tile::kThreads) {
+        element(
+            e, [&](int64_t r, int64_t c, const T* sum) { partial[r * grid.columns + c] = *sum; });
+      }
+    } else if (in_runs) {
+      if constexpr (kRun > 1) {
+        for (int e = thread * kRun; e < kStaged; e += Tile::kThreads * kRun) {
+          element(e, [&](int64_t r, int64_t c, const T* sums) {
+            product.finish.run(image, r, c, sums);
+          });
         }
       }
-      PUONE_ROLLED
-      for (int64_t j = 0; j < there; ++j) {
-        if (grid.splits > 1) {
-          partial[r * grid.columns + c + j] = from[j];
-        } else {
-          product.finish(image, r, c + j, from[j]);
-        }
+    } else {
+      for (int e = thread; e < kStaged; e += Tile::kThreads) {
+        element(e, [&](int64_t r, int64_t c, const T* sum) { product.finish(image, r, c, *sum); });
       }
     }
     __syncthreads();

@@ -24,31 +24,11 @@
 namespace puone::kernels::PUONE_ISA {
 namespace detail {
 
-/// out = beta * self + alpha * sum. Of floats, 16 bytes of the result at once: kTogether_ of them.
-template <class T, class As, int kTogether_>
+/// out = beta * self + alpha * sum
+template <class T, class As>
 struct FinishProduct {
-  static constexpr int kTogether = kTogether_;
-
   PUONE_DEVICE void operator()(int64_t image, int64_t row, int64_t column, T sum) const {
     stored.store(at(out, image, row, column), 0, result(image, row, column, sum));
-  }
-
-  /// Whether results from a column on lie side by side in aligned memory.
-  PUONE_DEVICE bool isRun(int64_t image, int64_t row, int64_t column) const {
-    const auto to = reinterpret_cast<uintptr_t>(at(out, image, row, column));
-    return out.column_stride == 16 / kTogether && to % 16 == 0;
-  }
-  PUONE_DEVICE void run(int64_t image, int64_t row, int64_t column, const T* sums) const {
-    constexpr int kWidth = 16 / sizeof(T);
-    T results[kTogether];
-    PUONE_UNROLL
-    for (int e = 0; e < kTogether; e += kWidth) readVector<T, kWidth>(results + e, sums + e);
-    PUONE_UNROLL
-    for (int e = 0; e < kTogether; ++e) {
-      results[e] = result(image, row, column + e, results[e]);
-    }
-    stored.visit(
-        [&]<class E>(Type<E>) { writeVector<E, kTogether>(results, at(out, image, row, column)); });
   }
 
   PUONE_DEVICE T result(int64_t image, int64_t row, int64_t column, T sum) const {
@@ -70,6 +50,30 @@ struct FinishProduct {
   bool has_self;
 };
 
+/// The same of results of type E, 16 bytes at once where they lie side by side.
+template <class E>
+struct FinishRuns : FinishProduct<float, StoredOnlyAs<E>> {
+  static constexpr int kRun = 16 / sizeof(E);
+
+  PUONE_DEVICE bool inRuns(int64_t columns) const {
+    const auto aligned = [](int64_t bytes) { return bytes % 16 == 0; };
+    return this->out.column_stride == sizeof(E) && columns % kRun == 0 &&
+           aligned(static_cast<int64_t>(reinterpret_cast<uintptr_t>(this->out.data))) &&
+           aligned(this->out.row_stride) && aligned(this->out.batch_stride);
+  }
+  /// `sums` are aligned to 16 bytes.
+  PUONE_DEVICE void run(int64_t image, int64_t row, int64_t column, const float* sums) const {
+    float results[kRun];
+    PUONE_UNROLL
+    for (int e = 0; e < kRun; e += 4) readVector<float, 4>(results + e, sums + e);
+    PUONE_UNROLL
+    for (int e = 0; e < kRun; ++e) {
+      results[e] = this->result(image, row, column + e, results[e]);
+    }
+    writeVector<E, kRun>(results, this->at(this->out, image, row, column));
+  }
+};
+
 template <class E, class T = ComputeValue<E>>
 void multiplyByTiles(Launch& launch, const puone_gemm_args& args) {
   constexpr bool kIsFloat = std::is_same_v<T, float>; // whose tiles are of one type of elements
@@ -77,19 +81,16 @@ void multiplyByTiles(Launch& launch, const puone_gemm_args& args) {
   As stored;
   if constexpr (!kIsFloat) stored.dtype = args.dtype;
   const auto factor = [&](const puone_matrix& matrix, int64_t row_stride, int64_t depth_stride) {
+    const auto* const data = static_cast<const unsigned char*>(matrix.data);
     return StridedFactor<T, As>{
-        stored,
-        static_cast<const unsigned char*>(matrix.data),
-        matrix.batch_stride,
-        row_stride,
-        depth_stride,
-        matrix.conj != 0};
+        {data, matrix.batch_stride, row_stride, depth_stride}, stored, matrix.conj != 0};
   };
   const auto left = factor(args.a, args.a.row_stride, args.a.column_stride);
   const auto right = factor(args.b, args.b.column_stride, args.b.row_stride);
-  constexpr int kTogether = kIsFloat ? 16 / sizeof(E) : 1;
-  const FinishProduct<T, As, kTogether> finish{
+  const FinishProduct<T, As> one_by_one{
       {stored}, args.out, args.self, valueOf<T>(args.alpha), valueOf<T>(args.beta), hasSelf(args)};
+  using Finish = std::conditional_t<kIsFloat, FinishRuns<E>, FinishProduct<T, As>>;
+  const Finish finish{one_by_one};
   const auto by = [&](const auto& of_left, const auto& of_right) {
     return [&]<class Tile>(Tile) {
       const TileGrid grid = tileGrid<Tile>(launch, args.batch, args.m, args.n, args.k);

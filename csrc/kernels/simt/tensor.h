@@ -16,10 +16,9 @@
 //   toTf32(value)                      the bits of a float rounded to 10 bits behind the point; the
 //                                      largest ones become infinite
 //
-//   startCopy(to, from, bytes)         has 16 bytes of shared memory written: `bytes` from memory
-//   at
-//                                      `from`, zeros behind them. Both are aligned to 16 bytes;
-//                                      without bytes, `from` is not read
+//   startCopy(to, from, bytes)         has 16 bytes of shared memory written: `bytes` of them from
+//                                      memory, zeros behind. Both addresses are aligned to 16
+//                                      bytes; where nothing is read, `from` may be any
 //   closeCopies()                      ends a group of this thread's copies, which may be empty
 //   awaitCopies<newest>()              waits for this thread's groups but for the newest ones; what
 //                                      other threads had copied is there behind a barrier too

@@ -292,7 +292,7 @@ def elementwise_args(
     return {
         **dims(np.shape(first.values) if shape is None else shape),
         "compute": compute,
-        "common": type if compute is DType.INT32 else compute,
+        "common": type,
         "dtypes": [operand.dtype for operand in (*outputs, *inputs)],
         "immediate": bits,
         "immediates": immediates,

@@ -7,6 +7,7 @@ within the tolerance of their data type, shape, data type, and that results live
 
 from __future__ import annotations
 
+import itertools
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -373,6 +374,21 @@ def out_of_a_wider_dtype_is_filled(dev: Device) -> None:
     out = torch.empty(4, 6, device=dev.device())
     torch.add(x.to(torch.int32), 1, out=out)
     dev.assert_equal(out, (ramp((4, 6)).to(torch.int32) + 1).float())
+
+
+@check("operator/out_dtype:promoted", "OP-004")
+def results_are_promoted_before_they_are_cast(dev: Device) -> None:
+    """Results wrap, or are rounded, to the operands' type, also in out= that could hold more."""
+    dtypes = dev.dtypes("all")
+    for dtype, wider in itertools.product(dtypes, dtypes):
+        if not torch.can_cast(dtype, wider):
+            continue
+        x = (torch.arange(93) * 1.37).to(dtype)
+        y = x.to(dev.device())
+        for function in (torch.add,) if dtype.is_complex else (torch.add, torch.mul):
+            out = torch.empty(93, dtype=wider, device=dev.device())
+            function(y, y, out=out)
+            dev.assert_equal(out, function(x, x, out=torch.empty(93, dtype=wider)))
 
 
 @check("operator/out_dtype:refused", "OP-004")
