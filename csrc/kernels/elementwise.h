@@ -89,6 +89,7 @@ F functor(const unsigned char (*parameters)[16]) {
 
 /// Whether operand `o` is cast by way of the common type. An integer may be one that the common
 /// type does not have; a result would show that it has not wrapped around, or not been rounded.
+/// Floats go in directly: only scalars have another type, and arithmetic takes these as they are.
 inline bool castsThroughCommon(
     const puone_elementwise_args& args, int32_t functor_dtype, int o, bool output) {
   const int32_t dtype = args.dtypes[o];
