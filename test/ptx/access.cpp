@@ -111,14 +111,8 @@ template <class Body>
 void atAddresses(Warp& warp, const Instruction& in, uint32_t mask, const Body& body) {
   if (warp.block.grid.traffic != nullptr) note(warp, in, mask);
   warp.demand(in.source(0), mask);
-  forLanes(mask, [&](uint32_t lane) {
-    const uint64_t base = warp.get(in.source(0), lane);
-    try {
-      body(lane, base + static_cast<uint64_t>(in.offset));
-    } catch (Violation& violation) {
-      violation.lane = static_cast<int32_t>(lane);
-      throw;
-    }
+  forNamedLanes(mask, [&](uint32_t lane) {
+    body(lane, warp.get(in.source(0), lane) + static_cast<uint64_t>(in.offset));
   });
 }
 

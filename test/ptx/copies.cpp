@@ -14,19 +14,6 @@ namespace {
 
 using Copy = Copies::Copy;
 
-/// Runs `body(lane)` for the lanes; a violation names the lane.
-template <class Body>
-void each(uint32_t mask, const Body& body) {
-  forLanes(mask, [&](uint32_t lane) {
-    try {
-      body(lane);
-    } catch (Violation& violation) {
-      violation.lane = static_cast<int32_t>(lane);
-      throw;
-    }
-  });
-}
-
 /// The bytes that are read now.
 std::array<std::byte, 16> source(const Warp& warp, uint32_t lane, const Copy& copy) {
   std::array<std::byte, 16> bytes{};
@@ -49,7 +36,7 @@ void begin(Warp& warp, const Instruction& in, uint32_t mask) {
   for (uint32_t i = 0; i < 3; ++i) warp.demand(in.source(i), mask);
   Traffic* const traffic = warp.block.grid.traffic;
   if (traffic != nullptr) traffic->begin();
-  each(mask, [&](uint32_t lane) {
+  forNamedLanes(mask, [&](uint32_t lane) {
     Copies& copies = warp.copies[lane];
     Copy copy{
         warp.get(in.source(0), lane) + static_cast<uint64_t>(in.offset),
@@ -91,7 +78,7 @@ void await(Warp& warp, uint32_t lane, uint32_t end) {
 }
 
 void awaitGroups(Warp& warp, const Instruction& in, uint32_t mask) {
-  each(mask, [&](uint32_t lane) {
+  forNamedLanes(mask, [&](uint32_t lane) {
     const uint64_t newest = warp.get(in.source(0), lane);
     const uint32_t groups = warp.copies[lane].group;
     await(warp, lane, newest < groups ? groups - static_cast<uint32_t>(newest) : 0);
@@ -99,7 +86,7 @@ void awaitGroups(Warp& warp, const Instruction& in, uint32_t mask) {
 }
 
 void awaitAll(Warp& warp, const Instruction& /*in*/, uint32_t mask) {
-  each(mask, [&](uint32_t lane) { await(warp, lane, ++warp.copies[lane].group); });
+  forNamedLanes(mask, [&](uint32_t lane) { await(warp, lane, ++warp.copies[lane].group); });
 }
 
 } // namespace
@@ -113,7 +100,6 @@ bool decodeCopy(const std::string& word, Instruction& in) {
   }
   in.run = begin;
   in.known = Known::kItself;
-  in.option = word[std::strlen("cp.async.c")] == 'g' ? 1 : 0; // of 16 bytes alone
   return true;
 }
 

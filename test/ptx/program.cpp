@@ -492,7 +492,7 @@ class Decoder {
     if (terms.size() != 3 && terms.size() != 4) {
       throw Violation(Kind::kSyntax, "the number of operands does not fit");
     }
-    const bool wide_alone = in.option != 0;
+    const bool wide_alone = statement.word.starts_with("cp.async.cg.");
     const uint64_t bytes = terms[2].kind == Term::Kind::kNumber ? terms[2].bits : 0;
     if (bytes != 16 && (wide_alone || (bytes != 4 && bytes != 8))) {
       throw Violation(Kind::kSyntax, "a copy of another size");

@@ -14,6 +14,7 @@
 #include "memory.h"
 #include "program.h"
 #include "traffic.h"
+#include "violation.h"
 
 namespace puone::ptx {
 
@@ -127,6 +128,19 @@ void forLanes(uint32_t mask, const Body& body) {
     return;
   }
   for (; mask != 0; mask &= mask - 1) body(static_cast<uint32_t>(std::countr_zero(mask)));
+}
+
+/// The same; a violation in the body names the lane.
+template <class Body>
+void forNamedLanes(uint32_t mask, const Body& body) {
+  forLanes(mask, [&](uint32_t lane) {
+    try {
+      body(lane);
+    } catch (Violation& violation) {
+      violation.lane = static_cast<int32_t>(lane);
+      throw;
+    }
+  });
 }
 
 /// Runs the warp until its threads have exited (false), or all wait at one barrier (true). Throws
