@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from torch_conformance.opinfo.neighbours import ranges
+from torch_conformance.opinfo.neighbours import LOOKS, NEIGHBOURS, Neighbours
 from torch_conformance.opinfo.sample import Sample
 
 HALF = torch.bfloat16
@@ -28,7 +28,7 @@ def right(at: list[float], actual: list[float], dtype: torch.dtype = HALF) -> bo
 
 def inside(act: Any, sample: Sample, actual: Tensor) -> bool:
     """Whether each element is in its range."""
-    [(low, high)] = ranges(act, sample, actual.dtype)
+    *_, (low, high) = Neighbours(act, sample, actual.dtype).ranges(0)
     return bool(((actual >= low) & (actual <= high)).all())
 
 
@@ -51,6 +51,23 @@ def test_away_from_a_kink_there_is_one_derivative() -> None:
     assert right([0.5, 3.0], [0.0, 1.0])
     assert not right([0.5, 3.0], [1.0, 1.0])
     assert not right([0.5, 3.0], [0.0, 0.0])
+
+
+def test_neighbours_are_computed_only_as_they_are_asked_for() -> None:
+    calls = []
+
+    def act(sample: Sample) -> list[Tensor]:
+        calls.append(sample)
+        return [sample.input * 3, sample.input / 7]
+
+    found = Neighbours(act, Sample(torch.tensor([0.1, 0.7])), torch.float32)
+    (narrow, _), (low, high) = next(found.ranges(0)), next(found.ranges(1))
+    assert len(calls) == 1 + LOOKS[0]
+    *_, (lowest, highest) = found.ranges(1)
+    assert len(calls) == 1 + NEIGHBOURS
+    assert bool((lowest <= low).all()) and bool((high <= highest).all())
+    assert torch.equal(next(found.ranges(0))[0], narrow)
+    assert len(calls) == 1 + NEIGHBOURS
 
 
 def test_where_digits_cancel_those_that_are_left_may_be_any() -> None:
@@ -80,7 +97,7 @@ def test_tensors_that_hold_no_numbers_are_not_moved() -> None:
 
 def test_complex_numbers_have_ranges_of_their_parts() -> None:
     sample = Sample(torch.tensor([1 + 1j], dtype=torch.complex64))
-    [(low, high)] = ranges(lambda s: [s.input], sample, torch.complex64)
+    low, high = next(Neighbours(lambda s: [s.input], sample, torch.complex64).ranges(0))
     assert low.shape == high.shape == (1, 2)
 
 
@@ -89,8 +106,8 @@ def test_results_of_other_shapes_or_operators_without_double_precision_have_no_r
         raise RuntimeError("not implemented for 'Double'")
 
     sample, calls = Sample(torch.tensor([1.0])), iter(range(1, 100))
-    assert ranges(refuses, sample, torch.float32) == []
-    assert ranges(lambda s: [s.input.expand(next(calls))], sample, torch.float32) == []
+    for act in (refuses, lambda s: [s.input.expand(next(calls))]):
+        assert list(Neighbours(act, sample, torch.float32).ranges(0)) == []
 
 
 def test_what_is_rounded_inside_of_an_operator_counts() -> None:

@@ -30,7 +30,7 @@ from torch_conformance.opinfo.math_bits import MathBits
 from torch_conformance.opinfo.noncontiguous import Noncontiguous
 from torch_conformance.opinfo.out import Out
 from torch_conformance.opinfo.sample import Sample
-from torch_conformance.opinfo.topic import Incomparable, Topic
+from torch_conformance.opinfo.topic import SOME, Incomparable, Topic
 from torch_conformance.opinfo.transfer import Transfer
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.outcome import CheckError
@@ -249,6 +249,20 @@ def test_a_topic_catches_in_place(
     samples = topic.samples(torch.float32, "opinfo/topic:x", 0)
     complaints = [failure.text for failure in topic._failures(dev, samples, [])]
     assert [text for text in complaints if words in text], complaints
+
+
+def test_of_many_samples_topics_other_than_forward_use_some_that_the_seed_chooses() -> None:
+    def calls(kind: type[Topic], seed: int) -> list[str]:
+        topic = kind(operator("nn.functional.max_pool1d"))
+        samples = topic.samples(torch.float32, "opinfo/topic:x", seed)
+        return [f"{sample.input.shape} {sample.kwargs}" for sample in samples]
+
+    whole = calls(Forward, 0)
+    for kind in (Gradient, GradGrad):
+        some = calls(kind, 0)
+        assert len(some) == SOME < len(whole)
+        assert some == calls(kind, 0) != calls(kind, 1)
+        assert set(some) <= set(whole)
 
 
 def test_an_unchanged_version_is_caught(dev: Device) -> None:

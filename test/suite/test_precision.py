@@ -31,7 +31,9 @@ def wrong(
     def none(dtype: torch.dtype) -> tuple[float, float]:
         return 0.0, 0.0
 
-    question = precision.Question(None, lambda s: act(s.input), Sample(at), rule, none, none)
+    question = precision.Question(
+        None, lambda s: act(s.input), Sample(at), rule, none, none, lambda: False
+    )
     found = precision.difference(question, ours, theirs)
     return str(found) if found else None
 

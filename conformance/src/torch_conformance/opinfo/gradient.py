@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import torch
@@ -13,7 +14,7 @@ from torch_conformance.authoring.check import Check
 from torch_conformance.opinfo import database, policy, ties
 from torch_conformance.opinfo.repro import Recipe
 from torch_conformance.opinfo.sample import Sample, tensors
-from torch_conformance.opinfo.topic import Seen, Topic, register, supported_dtypes
+from torch_conformance.opinfo.topic import SOME, Seen, Topic, register, supported_dtypes
 
 
 class Gradient(Topic):
@@ -25,6 +26,7 @@ class Gradient(Topic):
     quick: ClassVar[tuple[str, ...]] = ("float32", "complex64", "float64")
     standard = frozenset({"float32", "bfloat16", "complex64"})
     derives = True
+    most = SOME
     recipe = Recipe(
         "op",
         (
@@ -82,11 +84,16 @@ def differentiated(
 
 def cotangent(output: Tensor) -> Tensor:
     """Fixed weights of the elements of a result, all different; on its device."""
-    count = output.numel()
+    weights = _weights(output.numel(), output.dtype)
+    return weights.reshape(output.shape).to(output.device, copy=True)
+
+
+@lru_cache(256)
+def _weights(count: int, dtype: torch.dtype) -> Tensor:
     weights = torch.linspace(0.5, 1.5, count, dtype=torch.float64)
-    if output.dtype.is_complex:
+    if dtype.is_complex:
         weights = torch.complex(weights, weights.flip(0) - 1.75)
-    return weights.to(output.dtype).reshape(output.shape).to(output.device)
+    return weights.to(dtype)
 
 
 def checks() -> list[Check]:

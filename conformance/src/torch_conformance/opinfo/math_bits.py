@@ -13,7 +13,7 @@ from torch_conformance.authoring.check import Check
 from torch_conformance.opinfo import database
 from torch_conformance.opinfo.layouts import dense_only
 from torch_conformance.opinfo.sample import Sample
-from torch_conformance.opinfo.topic import Seen, Topic, register
+from torch_conformance.opinfo.topic import SOME, Seen, Topic, register
 
 
 def _lazily_conjugated(tensor: Tensor) -> Tensor:
@@ -41,6 +41,7 @@ class MathBits(Topic):
     sentence = "gives the CPU's results for conjugate and negative views."
     quick = ("complex64", "float32", "float64")
     standard = frozenset({"float32", "complex64"})
+    most = SOME
 
     def dtypes(self) -> set[torch.dtype]:
         """Complex dtypes, and the real ones of which their parts can be."""

@@ -10,7 +10,7 @@ other rule finds wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -33,27 +33,52 @@ MARGIN = 0.25
 PLACES = {torch.float16: 1, torch.bfloat16: 1}
 MORE_PLACES = 4
 
+# After so many of them it is asked whether the range is wide enough already: it mostly is.
+LOOKS = (2, 4, 8, NEIGHBOURS)
+
 Range = tuple[Tensor, Tensor]
 
 
-def ranges(act: Act, sample: Sample, dtype: torch.dtype) -> list[Range]:
-    """The least and the largest value of each element; none if that cannot be computed.
+class Neighbours:
+    """The results of the neighbours of one sample, computed when they are asked for."""
 
-    `dtype` is that of the results: inputs may have more or less precision.
-    """
-    generator = torch.Generator().manual_seed(0)
-    try:
-        exact = [list(tensors(act(in_double(sample))))]
-        for _ in range(NEIGHBOURS):
-            neighbour = _neighbour(sample, generator, torch.finfo(dtype).eps)
-            with _Rounding(generator, _step(dtype)):
-                exact.append(list(tensors(act(neighbour))))
-    except Exception:
-        return []  # Some operators have no double precision.
-    if any([t.shape for t in one] != [t.shape for t in exact[0]] for one in exact):
-        return []
-    stacked = [real(torch.stack(list(results))) for results in zip(*exact, strict=True)]
-    return [_range(one) for one in stacked]
+    def __init__(self, act: Act, sample: Sample, dtype: torch.dtype) -> None:
+        """`dtype` is that of the results: inputs may have more or less precision."""
+        self._act, self._sample, self._dtype = act, sample, dtype
+        self._generator = torch.Generator().manual_seed(0)
+        self._found: list[list[Tensor]] = []  # first those of the sample itself
+        self._impossible = False
+
+    def ranges(self, place: int) -> Iterator[Range]:
+        """The least and the largest value of each element of one result, more and more apart.
+
+        None if that cannot be computed: some operators have no double precision.
+        """
+        for count in LOOKS:
+            while len(self._found) <= count and not self._impossible:
+                self._try_another()
+            if self._impossible:
+                return
+            results = [found[place] for found in self._found[: count + 1]]
+            yield _range(real(torch.stack(results)))
+
+    def _try_another(self) -> None:
+        try:
+            found = list(tensors(self._of_sample() if not self._found else self._of_neighbour()))
+        except Exception:
+            self._impossible = True
+            return
+        first = self._found[0] if self._found else found
+        self._impossible = [t.shape for t in found] != [t.shape for t in first]
+        self._found.append(found)
+
+    def _of_sample(self) -> Any:
+        return self._act(in_double(self._sample))
+
+    def _of_neighbour(self) -> Any:
+        neighbour = _neighbour(self._sample, self._generator, torch.finfo(self._dtype).eps)
+        with _Rounding(self._generator, _step(self._dtype)):
+            return self._act(neighbour)
 
 
 def _range(stacked: Tensor) -> Range:

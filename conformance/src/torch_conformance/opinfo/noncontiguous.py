@@ -15,7 +15,7 @@ from torch_conformance.authoring.compare import Difference
 from torch_conformance.authoring.device import Device
 from torch_conformance.opinfo import database, layouts, policy
 from torch_conformance.opinfo.sample import Sample
-from torch_conformance.opinfo.topic import Seen, Topic, register
+from torch_conformance.opinfo.topic import SOME, Seen, Topic, register
 
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "gaps": layouts.gaps,
@@ -32,6 +32,7 @@ class Noncontiguous(Topic):
     number = "005"
     sentence = "gives the CPU's results for tensors of any strides."
     standard = frozenset({"float32", "bfloat16", "int64", "complex64", "bool"})
+    most = SOME
 
     def make(self, dtype: torch.dtype) -> Iterator[Sample]:
         """The first sample in every layout, the others in one layout each, in turns."""

@@ -18,7 +18,7 @@ from torch_conformance.opinfo import database, policy, ties
 from torch_conformance.opinfo.layouts import gaps, garbage, transposed
 from torch_conformance.opinfo.repro import Recipe
 from torch_conformance.opinfo.sample import Sample, tensors
-from torch_conformance.opinfo.topic import Seen, Topic, register
+from torch_conformance.opinfo.topic import SOME, Seen, Topic, register
 from torch_conformance.opinfo.without_backend import raised_by_cpu
 
 # A dtype that cannot hold the result; the CPU says whether that is an error.
@@ -68,6 +68,7 @@ class Out(Topic):
     sentence = "writes the CPU's results to out=."
     mutates = True
     standard = frozenset({"float32", "bfloat16", "int64", "complex64", "bool"})
+    most = SOME
     recipe = Recipe("op", ("return op({call})",))
 
     def make(self, dtype: torch.dtype) -> Iterator[Sample]:

@@ -10,7 +10,8 @@ error that is small beside the largest element may be large beside its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -20,6 +21,7 @@ from torch_conformance.authoring import compare
 from torch_conformance.authoring.compare import Difference
 from torch_conformance.authoring.truth import WIDE
 from torch_conformance.opinfo import neighbours, truth
+from torch_conformance.opinfo.neighbours import Neighbours
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.truth import Act, Truth
 
@@ -78,6 +80,20 @@ class Question:
     """(rtol, atol) that the backend declares or an exception grants; (0, 0) for none."""
     default: Callable[[torch.dtype], Pair]
     """(rtol, atol) where there is no truth."""
+    draws: Callable[[], bool]
+    """Whether the results are random: then no value of them is wrong."""
+    _neighbours: dict[torch.dtype, Neighbours] = field(default_factory=dict)
+
+    @cached_property
+    def is_random(self) -> bool:
+        """What `draws` says: it repeats the sample, so it is asked only when values differ."""
+        return self.draws()
+
+    def neighbours(self, dtype: torch.dtype) -> Neighbours:
+        """What the results of a dtype are for inputs and steps a few roundings away."""
+        if dtype not in self._neighbours:
+            self._neighbours[dtype] = Neighbours(self.act, self.sample, dtype)
+        return self._neighbours[dtype]
 
 
 class Measured(NamedTuple):
@@ -91,6 +107,17 @@ class Measured(NamedTuple):
     right: Tensor
 
 
+class Leaf(NamedTuple):
+    """One value of the results."""
+
+    where: str
+    """Its place in nested lists."""
+    place: int
+    """How many tensors come before it."""
+    actual: Any
+    expected: Any
+
+
 def near(actual: Any, expected: Any) -> bool:
     """Whether all results are the CPU's but for units of the last place."""
     if isinstance(expected, (list, tuple)):
@@ -100,6 +127,8 @@ def near(actual: Any, expected: Any) -> bool:
     if expected.dtype not in WIDE or expected.layout != torch.strided:
         return compare.difference(actual, expected) is None
     actual, expected = neighbours.real(actual.detach()), neighbours.real(expected.detach())
+    if torch.equal(actual, expected):
+        return True
     if not torch.equal(actual.isfinite(), expected.isfinite()):
         return False
     odd = ~expected.isfinite()
@@ -111,35 +140,35 @@ def near(actual: Any, expected: Any) -> bool:
 def difference(question: Question, actual: Any, expected: Any) -> Difference | None:
     """The first difference between a device's results and the right ones, or None."""
     leaves = list(_leaves(actual, expected))
-    if all(near(ours, theirs) for _, ours, theirs in leaves):
+    far = [leaf for leaf in leaves if not near(leaf.actual, leaf.expected)]
+    if not far:
         return None
     exact = truth.of(question.operator, question.act, question.sample)
-    count = sum(isinstance(theirs, Tensor) for _, _, theirs in leaves)
+    count = sum(isinstance(leaf.expected, Tensor) for leaf in leaves)
     if exact is not None and len(exact.values) != count:
         exact = None
+    found = next(filter(None, (_judged(question, leaf, exact) for leaf in far)), None)
+    return None if found is not None and question.is_random else found
+
+
+def _leaves(actual: Any, expected: Any) -> Iterator[Leaf]:
+    """All values that are not lists, in order."""
     place = 0
-    for where, ours, theirs in leaves:
-        found = _judged(question, where, ours, theirs, exact, place)
-        if found is not None:
-            return found
+    for where, ours, theirs in _flat(actual, expected, ""):
+        yield Leaf(where, place, ours, theirs)
         place += isinstance(theirs, Tensor)
-    return None
 
 
-def _leaves(actual: Any, expected: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """All values that are not lists, in order, with the place of each."""
+def _flat(actual: Any, expected: Any, where: str) -> Iterator[tuple[str, Any, Any]]:
     if not isinstance(expected, (list, tuple)):
         yield where, actual, expected
         return
     for i, (ours, theirs) in enumerate(zip(actual, expected, strict=True)):
-        yield from _leaves(ours, theirs, f"{where}[{i}]")
+        yield from _flat(ours, theirs, f"{where}[{i}]")
 
 
-def _judged(
-    question: Question, where: str, actual: Any, expected: Any, exact: Truth | None, place: int
-) -> Difference | None:
-    if near(actual, expected):
-        return None
+def _judged(question: Question, leaf: Leaf, exact: Truth | None) -> Difference | None:
+    where, place, actual, expected = leaf
     right = exact.values[place].detach() if exact and isinstance(expected, Tensor) else None
     if exact is None or right is None or not _fits(right, expected):
         dtype = expected.dtype if isinstance(expected, Tensor) else torch.float32
@@ -152,7 +181,9 @@ def _judged(
     found = _measured(question.rule, actual, expected, right, places, granted(expected.dtype))
     wrong = ~found.right
     if bool(wrong.any()) and not question.rule.elementwise:
-        wrong &= ~_nearby(question, actual, found.allowed, place, places)
+        if question.is_random:
+            return None  # and no neighbours, which take long to compute
+        wrong = _far_from_all(question, actual, wrong, found.allowed, place, places)
     if not bool(wrong.any()):
         return None
     notes = _notes(found, right, wrong, places, exact.source)
@@ -201,20 +232,20 @@ def _as_the_cpu(rule: Rule, theirs: Tensor, unit: Tensor, right: Tensor) -> tupl
     return worst, granted
 
 
-def _nearby(
-    question: Question, actual: Tensor, allowed: Tensor, place: int, places: float
+def _far_from_all(
+    question: Question, actual: Tensor, wrong: Tensor, allowed: Tensor, place: int, places: float
 ) -> Tensor:
-    """Which elements are right for inputs and steps that are some roundings away."""
-    ranges = neighbours.ranges(question.act, question.sample, actual.dtype)
-    if not ranges:
-        return torch.zeros_like(allowed, dtype=torch.bool)
-    low, high = ranges[place]
-    ours = neighbours.real(actual).to(low.dtype)
+    """Which of the wrong elements are wrong for inputs and steps some roundings away, too."""
+    ours = neighbours.real(actual)
     slack = allowed[..., None] if actual.is_complex() else allowed
-    # The truth may be zero where its neighbours are not.
-    slack = slack.maximum(places * _unit(low.abs().maximum(high.abs()), actual.dtype))
-    inside = (ours >= low - slack) & (ours <= high + slack)
-    return inside.all(-1) if actual.is_complex() else inside
+    for low, high in question.neighbours(actual.dtype).ranges(place):
+        # The truth may be zero where its neighbours are not.
+        more = slack.maximum(places * _unit(low.abs().maximum(high.abs()), actual.dtype))
+        inside = (ours.to(low.dtype) >= low - more) & (ours.to(low.dtype) <= high + more)
+        wrong = wrong & ~(inside.all(-1) if actual.is_complex() else inside)
+        if not bool(wrong.any()):
+            break
+    return wrong
 
 
 def _notes(
