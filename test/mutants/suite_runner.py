@@ -76,7 +76,11 @@ class SuiteRunner:
 def _backend(package: Path, **env: str) -> Descriptor:
     true = descriptor.find("puone")
     path = [package, ROOT, HERE / "path"]
-    env = {**env, "PYTHONPATH": os.pathsep.join(map(str, path)), "PUONE_DRIVER": "sim"}
+    env |= {
+        "PYTHONPATH": os.pathsep.join(map(str, path)),
+        "PUONE_DRIVER": "sim",
+        "CXX": str(HERE / "compiler"),
+    }
     return msgspec.structs.replace(true, file=None, deadlines=DEADLINES, env=env)
 
 

@@ -93,6 +93,17 @@ def test_each_one_of_a_cpp_program_is_switched_on_by_its_number(
     assert len(said) > 20 and sum(text != "6 4" for text in said.values()) > len(said) / 2
 
 
+def test_what_the_backend_generates_compiles_with_headers_that_have_mutants_in_them(
+    tmp_path: Path, marks: Path
+) -> None:
+    generated = '#include <cstdio>\nint main() { std::printf(::puone_mutants::on(7) ? "a" : "b"); }'
+    program = str(tmp_path / "a.out")
+    command = [str(HERE / "compiler"), "-O1", "-x", "c++", "-", "-o", program]
+    subprocess.run(command, input=generated, text=True, check=True)
+    assert run([program], 7, marks) == "a"
+    assert run([program], 8, marks) == "b"
+
+
 def test_each_one_of_a_python_module_is_switched_on_by_its_number(
     tmp_path: Path, marks: Path
 ) -> None:
