@@ -23,6 +23,8 @@ from torch_conformance.running.result import Result
 #: Where a process writes what its checks reached; beside it, the marks themselves.
 LOG = "PUONE_MUTANTS_LOG"
 MARKS = "PUONE_MUTANTS_REACHED"
+#: Seconds in which no check starts an interpreter.
+QUICK = 1.0
 
 
 @dataclass
@@ -40,24 +42,25 @@ class Coverage:
         """Those that reach it: of its owners, the chapters that should notice it, before others;
         those first that reach little else, then the quick ones.
 
-        What every start of the backend reaches may change any check.
+        What every start of the backend reaches may change any check. Checks that reach it only
+        because they start an interpreter are slow, and few of them would fit the time.
         """
-        found = self.by_mutant.get(mutant, [])
-        ordered = sorted(
-            found,
-            key=lambda id: (
+        found = frozenset(self.by_mutant.get(mutant, ()))
+        starts = mutant in self.always
+
+        def rank(id: str) -> tuple[object, ...]:
+            seconds = self.seconds[id]
+            slow = starts and seconds > QUICK
+            return (
                 chapter_of(id) not in owners,
-                len(self.reached[id]),
-                self.seconds[id],
+                slow,
+                id not in found,
+                0 if slow or id not in found else len(self.reached[id]),
+                seconds,
                 id,
-            ),
-        )
-        if mutant in self.always:
-            ordered += sorted(
-                self.seconds.keys() - found,
-                key=lambda id: (chapter_of(id) not in owners, self.seconds[id], id),
             )
-        return ordered
+
+        return sorted(self.seconds if starts else found, key=rank)
 
     def plan(
         self, mutant: int, limit: float, owners: Collection[str] = ()

@@ -42,12 +42,19 @@ def test_the_checks_of_the_chapters_that_own_the_source_come_first(
     assert covered.checks_for(3, ["event"]) == ["event/a", "copy/a"]
     assert covered.checks_for(3, ["copy"]) == ["copy/a", "event/a"]
     covered.always.add(3)
-    assert covered.checks_for(3, ["event"]) == ["event/a", "copy/a", "event/b"]
+    assert covered.checks_for(3, ["event"]) == ["event/a", "event/b", "copy/a"]
 
 
 def test_what_a_start_or_a_probe_reaches_meets_every_check(covered: reach.Coverage) -> None:
     for mutant in (1, 2):
         assert covered.checks_for(mutant) == ["copy/quick", "copy/wide", "copy/slow"]
+
+
+def test_checks_that_start_an_interpreter_come_last_for_what_every_start_reaches(
+    covered: reach.Coverage,
+) -> None:
+    covered.always.add(3)
+    assert covered.checks_for(3) == ["copy/quick", "copy/wide", "copy/slow"]
 
 
 def test_the_checks_of_a_mutant_end_where_its_time_ends(covered: reach.Coverage) -> None:
