@@ -55,6 +55,10 @@ def test_membership(invert: bool) -> None:
     assert torch.equal(torch.isin(x, y, invert=invert).cpu(), expected)
     assert torch.isin(x, y[:0], invert=invert).cpu().unique().tolist() == [invert]
     assert torch.isin(x[0, 0], x, invert=invert).item() is not invert
+    number = elements.flatten()[0].item()
+    for tested in (number, number + 1000):
+        found, wanted = (torch.isin(tested, t, invert=invert) for t in (x, elements))
+        assert found.shape == () and found.item() is wanted.item()
 
 
 def test_slices_are_scaled_down_to_a_norm() -> None:

@@ -75,11 +75,19 @@ def _units(mutant: Mutant, tree: Tree) -> Iterator[_Unit]:
     said = subprocess.run(
         ["ninja", "-C", str(tree.build), "-t", "deps"], capture_output=True, text=True, check=True
     )
-    for block in said.stdout.split("\n\n"):
-        target, _, files = block.partition(":")
-        if target in by_object and str(changed) in files.split():
+    for target in including(changed.resolve(), said.stdout, tree.build):
+        if target in by_object:
             command, file = by_object[target]
             yield _Unit(command, changed if changed.suffix == ".cpp" else file)
+
+
+def including(file: Path, said: str, build: Path) -> Iterator[str]:
+    """The objects that depend on a file, says `ninja -t deps`; its paths may be relative."""
+    for block in said.split("\n\n"):
+        target, _, files = block.partition(":")
+        namesakes = (build / name for name in files.split() if name.endswith(file.name))
+        if any(path.resolve() == file for path in namesakes):
+            yield target
 
 
 def _code(unit: _Unit, copy: Path, tree: Tree) -> str:

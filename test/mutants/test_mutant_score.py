@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from mutants import sample, score
+from mutants.equivalent import including
 from mutants.rules import Mutant
 from mutants.verdicts import Record, Verdict
 
@@ -59,6 +60,16 @@ def test_a_run_goes_on_after_a_line_that_was_cut_off(tmp_path: Path) -> None:
     assert again.verdicts == record.verdicts
     again.add(Verdict(3))
     assert list(Record(file).verdicts) == [1, 2, 3]
+
+
+def test_what_includes_a_changed_file_is_found_by_relative_paths_too(tmp_path: Path) -> None:
+    build, source = tmp_path / "build", tmp_path / "tree" / "a.h"
+    said = (
+        "one.o: #deps 2 (VALID)\n    ../tree/one.cpp\n    ../tree/a.h\n\n"
+        f"two.o: #deps 1 (VALID)\n    {source}\n\n"
+        "three.o: #deps 2 (VALID)\n    ../tree/extra.h\n    ../other/a.h\n"
+    )
+    assert list(including(source, said, build)) == ["one.o", "two.o"]
 
 
 def test_the_score_counts_no_equivalent_mutant_and_lists_survivors() -> None:

@@ -79,12 +79,7 @@ struct IndexReduce : at::meta::structured_index_reduce {
   }
 };
 
-void checkSliceIndex(const char* name, const Tensor& self, const Tensor& index) {
-  TORCH_CHECK_INDEX(index.dim() <= 1, name, "(): Index is supposed to be a vector");
-  TORCH_CHECK(
-      index.scalar_type() == c10::kLong || index.scalar_type() == c10::kInt,
-      name,
-      "(): Expected dtype int32 or int64 for index");
+void checkSameDevice(const char* name, const Tensor& self, const Tensor& index) {
   TORCH_CHECK(
       self.device() == index.device(),
       "Expected all tensors to be on the same device, but got index is on ",
@@ -97,7 +92,11 @@ void checkSliceIndex(const char* name, const Tensor& self, const Tensor& index) 
 
 Tensor& indexSelectOut(const Tensor& self, int64_t dim, const Tensor& index, Tensor& out) {
   dim = at::maybe_wrap_dim(dim, self.dim());
-  checkSliceIndex("index_select", self, index);
+  TORCH_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector");
+  TORCH_CHECK(
+      index.scalar_type() == c10::kLong || index.scalar_type() == c10::kInt,
+      "index_select(): Expected dtype int32 or int64 for index");
+  checkSameDevice("index_select", self, index);
   TORCH_CHECK(
       self.scalar_type() == out.scalar_type(),
       "index_select(): self and result must have the same scalar type");
@@ -128,9 +127,10 @@ Tensor& fillSlices(
     const Tensor& index,
     const Tensor& elements,
     const std::optional<c10::Scalar>& value) {
-  checkSliceIndex("index_fill_", self, index);
   TORCH_CHECK_INDEX(
       index.scalar_type() == c10::kLong, "index_fill_(): Expected dtype int64 for index.");
+  TORCH_CHECK(index.dim() <= 1, "index_fill_(): Index has to be a vector or a scalar");
+  checkSameDevice("index_fill_", self, index);
   at::assert_no_overlap(self, index);
   if (at::has_internal_overlap(self) == at::MemOverlap::Yes) {
     TORCH_WARN(
@@ -358,7 +358,7 @@ Tensor take(const Tensor& self, const Tensor& index) {
 
 Tensor& putFlat(Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
   checkFlat("put_", self, index, source);
-  TORCH_CHECK(
+  TORCH_CHECK_INDEX(
       index.numel() == source.numel(),
       "put_(): Expected source and index to have the same number of elements, but got "
       "source.numel() = ",

@@ -162,6 +162,7 @@ struct ScalarIsIn : at::meta::structured_isin_Scalar_Tensor {
       bool /*assume_unique*/,
       bool invert,
       const Tensor& out) {
+    out.resize_({}); // upstream's meta function gives it no elements
     out.copy_(invert ? tests.ne(element).all() : tests.eq(element).any());
   }
 };

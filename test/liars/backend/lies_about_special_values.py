@@ -126,3 +126,11 @@ def conversions_cut_off(name: str, call: Call, args: Any, kwargs: Any) -> Any:
         bits = args[0].clone().view(torch.int32) & -65_536
         args = (bits.view(torch.float32),)
     return call(*args, **kwargs)
+
+
+@lie("SPECIAL-015", "special_values/unsigned_cast:uint32")
+def wide_unsigned_integers_have_a_sign(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A conversion from uint32 takes the highest bit for a sign."""
+    if name == "_to_copy" and args[0].dtype == torch.uint32 and kwargs.get("dtype") is not None:
+        args = (args[0].view(torch.int32), *args[1:])
+    return call(*args, **kwargs)

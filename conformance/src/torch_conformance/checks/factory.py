@@ -28,6 +28,7 @@ _ANY = "all"
 _REAL = "real"
 _FLOATING = "floating"
 _INTEGRAL = "integral"
+_COMPLEX = "complex"
 
 #: name -> (factory taking device= and dtype=, the kind of data types it is defined for).
 VALUED: dict[str, tuple[Factory, str]] = {
@@ -40,6 +41,9 @@ VALUED: dict[str, tuple[Factory, str]] = {
     "arange_fraction": (lambda **kw: torch.arange(0, 2.1, 0.3, **kw), _FLOATING),
     "linspace": (lambda **kw: torch.linspace(0, 10, 5, **kw), _REAL),
     "logspace": (lambda **kw: torch.logspace(0, 2, 3, **kw), _FLOATING),
+    "logspace_negative": (lambda **kw: torch.logspace(0, 3, 4, base=-2, **kw), _FLOATING),
+    "logspace_complex": (lambda **kw: torch.logspace(0, 2, 5, base=-2, **kw), _COMPLEX),
+    "range": (lambda **kw: torch.range(0, 2, 0.25, **kw), _FLOATING),
     "eye": (lambda **kw: torch.eye(3, 4, **kw), _ANY),
     "tensor": (lambda **kw: torch.tensor([[0, 1, 2], [3, 4, 5]], **kw), _ANY),
     "as_tensor": (lambda **kw: torch.as_tensor([[0, 1], [2, 3]], **kw), _ANY),

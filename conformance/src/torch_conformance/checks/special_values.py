@@ -828,7 +828,16 @@ _OF_WIDE: dict[str, Unary] = {
     "extremes": lambda x: [x.max(), x.min(), x.argmax(), x.amax(), *x.aminmax(), *x[:3].max(0)],
     "sort": lambda x: [*x.sort(), *x.sort(descending=True), *x.topk(3), *x.kthvalue(2), x.median()],
     "unique": lambda x: list(torch.cat([x, x]).unique(return_counts=True)),
-    "search": lambda x: [torch.searchsorted(x.sort().values, x), torch.isin(x, x[1:4])],
+    "search": lambda x: [
+        torch.searchsorted(x.sort().values, x),
+        torch.isin(x, x[1:4]),
+        torch.isin(x, _FAR + 1),
+        *(
+            torch.isin(number, x, invert=invert)
+            for number in (_FAR, _FAR + 1, 5)
+            for invert in (False, True)
+        ),
+    ],
     "sum": lambda x: [x[:4].sum(), x[:4].cumsum(0), x[:2].prod(), x[:3].view(1, 3).sum(0)],
     "scalar": lambda x: [x + 1, x - _FAR, x.clamp(max=_FAR + 1), x.remainder(_FAR - 1), x * 3],
     "fill": lambda x: [
@@ -877,6 +886,19 @@ def integers_are_converted_at_their_limits(dev: Device, dtype: torch.dtype) -> N
 
 
 _INTEGRAL = [getattr(torch, name) for name in _INTEGERS]
+
+
+_UNSIGNED = ("uint16", "uint32", "uint64")
+
+
+@check("special_values/unsigned_cast", "SPECIAL-015", dtypes=_UNSIGNED)
+def wide_unsigned_integers_are_converted_at_their_limits(dev: Device, dtype: torch.dtype) -> None:
+    """Unsigned integers of 16 bits and more become other numbers, and other numbers become them."""
+    x, device = _limits(dtype), dev.device()
+    for other in (*dev.dtypes(), *(getattr(torch, name) for name in _UNSIGNED)):
+        dev.assert_equal(x.to(device).to(other), x.to(other))
+        small = torch.tensor([0, 1, 2, 100]).to(other)
+        dev.assert_equal(small.to(device).to(dtype), small.to(dtype))
 
 
 @check("special_values/float_cast", "SPECIAL-011", dtypes=_FLOATS)
