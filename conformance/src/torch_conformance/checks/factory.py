@@ -43,7 +43,6 @@ VALUED: dict[str, tuple[Factory, str]] = {
     "logspace": (lambda **kw: torch.logspace(0, 2, 3, **kw), _FLOATING),
     "logspace_negative": (lambda **kw: torch.logspace(0, 3, 4, base=-2, **kw), _FLOATING),
     "logspace_complex": (lambda **kw: torch.logspace(0, 2, 5, base=-2, **kw), _COMPLEX),
-    "range": (lambda **kw: torch.range(0, 2, 0.25, **kw), _FLOATING),
     "eye": (lambda **kw: torch.eye(3, 4, **kw), _ANY),
     "tensor": (lambda **kw: torch.tensor([[0, 1, 2], [3, 4, 5]], **kw), _ANY),
     "as_tensor": (lambda **kw: torch.as_tensor([[0, 1], [2, 3]], **kw), _ANY),

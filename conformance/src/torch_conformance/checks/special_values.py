@@ -704,6 +704,7 @@ _BOUNDS: dict[str, Work] = {
         torch.arange(1, -1, -0.5, dtype=m.dtype, device=m.device),
         torch.arange(0, 0.9, 0.3, dtype=m.dtype, device=m.device),
         torch.arange(2, 2, device=m.device),
+        torch.range(0, 2, 0.25, dtype=m.dtype, device=m.device),
     ],
     "isclose": lambda m: torch.isclose(m.of([1, 1.25, 1.5]), m.of([1, 1, 1]), rtol=0, atol=0.25),
     "kthvalue": lambda m: [*m.of([3, 1, 2]).kthvalue(1), *m.of([3, 1, 2]).kthvalue(3)],
