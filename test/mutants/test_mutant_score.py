@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 from mutants import sample, score
-from mutants.equivalent import including
+from mutants.equivalent import BY_HAND, including
 from mutants.rules import Mutant
+from mutants.tree import ROOT
 from mutants.verdicts import Record, Verdict
 
 from torch_conformance.spec import catalogue
@@ -60,6 +62,14 @@ def test_a_run_goes_on_after_a_line_that_was_cut_off(tmp_path: Path) -> None:
     assert again.verdicts == record.verdicts
     again.add(Verdict(3))
     assert list(Record(file).verdicts) == [1, 2, 3]
+
+
+def test_what_was_judged_by_hand_still_is_where_it_was() -> None:
+    for name in BY_HAND:
+        place = re.match(r"(.+?):(\d+): [^`]+: `(\S+)", name)
+        assert place, name
+        line = (ROOT / place[1]).read_text().splitlines()[int(place[2]) - 1]
+        assert place[3].rstrip("`") in line, f"{name}: look again, and change its line"
 
 
 def test_what_includes_a_changed_file_is_found_by_relative_paths_too(tmp_path: Path) -> None:
