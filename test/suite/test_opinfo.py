@@ -446,7 +446,7 @@ def test_ids_are_unique_over_all_operators() -> None:
 def test_every_name_in_the_policy_is_an_operator() -> None:
     known = {op.name for op in OPERATORS}
     listed = policy.UNINITIALISED | policy.RANDOM | policy.MUTATES_ARGUMENTS | policy.SPARSE
-    listed |= policy.BEARS_REPETITION | policy.CPU_OVERRUNS_OUT | set(policy.SLOW_TWICE)
+    listed |= policy.BEARS_REPETITION | policy.CPU_OVERRUNS_OUT | set(policy.SLOW)
     assert listed | policy.HOST_ARGUMENTS <= known
 
 

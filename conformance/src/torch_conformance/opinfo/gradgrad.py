@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import torch
@@ -43,10 +41,6 @@ class GradGrad(Gradient):
     def dtypes(self) -> set[torch.dtype]:
         """Single precision, and double where there is."""
         return set(super().dtypes()) & {torch.float32, torch.float64}
-
-    def make(self, dtype: torch.dtype) -> Iterator[Sample]:
-        """The samples of the first derivative; not all of the operators that take long."""
-        return islice(super().make(dtype), 0, None, policy.SLOW_TWICE.get(self.op.name, 1))
 
     def canonical(self, sample: Sample, values: Any) -> Any:
         return values  # Elements of these dtypes do not come twice.

@@ -162,12 +162,17 @@ class Topic:
         """The samples as the operator database has them."""
         # Not op.sample_inputs: it reseeds before each sample and walks the stack to find its test.
         made = self.op.sample_inputs_func(self.op, "cpu", dtype, requires_grad)
-        here = list(filter(_is_here, map(Sample.of, made)))
-        if self.most is not None and len(here) > self.most:
-            here = [here[i] for i in sorted(random.sample(range(len(here)), self.most))]
-        for sample in here:
+        for sample in self._chosen(list(filter(_is_here, map(Sample.of, made))), dtype):
             kwargs = {name: policy.settled(value) for name, value in sample.kwargs.items()}
             yield replace(sample, kwargs=kwargs)
+
+    def _chosen(self, samples: list[Sample], dtype: torch.dtype) -> list[Sample]:
+        """Those that are used: all, or some that the seed chooses."""
+        if self.most is not None or dtype != torch.float32:
+            samples = samples[:: policy.SLOW.get(self.op.name, 1)]
+        if self.most is None or len(samples) <= self.most:
+            return samples
+        return [samples[i] for i in sorted(random.sample(range(len(samples)), self.most))]
 
     def repro(
         self, dtype: torch.dtype, check_id: str, target: Descriptor, seed: int, i: int
