@@ -20,7 +20,7 @@ from torch_conformance.expectations.entry import LISTS
 from torch_conformance.expectations.file import read
 from torch_conformance.spec import descriptor
 from torch_conformance.spec.capabilities import MEANING
-from torch_conformance.spec.descriptor import DescriptorError
+from torch_conformance.spec.descriptor import Deadlines, DescriptorError
 from torch_conformance.spec.user_file import MAX_BYTES, MAX_PROBLEMS
 
 #: Every key of a descriptor, with a good value.
@@ -304,6 +304,12 @@ def test_a_file_that_is_no_file_is_one_clear_error(tmp_path: Path) -> None:
 def test_a_date_is_text_where_text_is_expected(file: Path) -> None:
     file.write_text("device_type: x\ndescription: 2027-01-31\n")
     assert descriptor.load(file).description == "2027-01-31"
+
+
+def test_a_slow_device_has_more_time_for_checks_with_deadlines_of_their_own() -> None:
+    slow, usual, quick = (Deadlines(check=seconds) for seconds in (600, 60, 6))
+    assert [each.of(None) for each in (slow, usual, quick)] == [600, 60, 6]
+    assert [each.of(180) for each in (slow, usual, quick)] == [1800, 180, 180]
 
 
 def test_the_schema_of_descriptors_lists_the_capabilities_for_editors() -> None:

@@ -461,6 +461,31 @@ def an_error_outlives_its_stream_object(dev: Device) -> None:
     assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
 
 
+#: Long enough for a failed kernel to have run, and for an allocator to look after its blocks.
+_ALLOCATIONS, _PAUSE = 40, 0.005
+
+
+@check("error/deferred_freed", "ERR-020", needs=(*_DEFERRED, "record_stream"))
+def an_error_that_the_allocator_meets_is_not_lost(dev: Device) -> None:
+    """An error met while freed memory is looked after is raised there, or by the next wait."""
+    stream, x = dev.stream(0), torch.ones(64, device=dev.device(0))
+    try:
+        _fail_late(dev, stream, x)
+        x.record_stream(stream)
+        del x  # may be used again when `stream`, which has failed, is done with it
+        error = raised(lambda: _allocate_and_wait(dev, stream))
+    finally:
+        dev.fault.reset()
+    assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
+
+
+def _allocate_and_wait(dev: Device, stream: torch.Stream) -> None:
+    for _ in range(_ALLOCATIONS):
+        torch.empty(64, device=dev.device(0))
+        time.sleep(_PAUSE)
+    stream.synchronize()
+
+
 #: How a program asks for the end of work, with the stream and with an event behind the work.
 _POLLS: dict[str, Callable[[torch.Stream, torch.Event], bool]] = {
     "stream": lambda stream, event: stream.query(),

@@ -356,7 +356,7 @@ class Pool:
 
     def _casualty(self, worker: Worker, check: Check, code: int, output: str) -> Casualty:
         """The check in which a worker died or was killed."""
-        limit = check.deadline or self._descriptor.deadlines.check
+        limit = self._descriptor.deadlines.of(check.deadline)
         sample = worker.journal.current_sample
         death = Death(
             how=f"silent for {limit:g} s" if worker.timed_out else ended(code),

@@ -160,7 +160,7 @@ class Worker:
             return self.launched + target.deadlines.startup
         if not self.outstanding:
             return self.answered + LEAVE_TIME if self.leaving else None
-        limit = self.outstanding[0].deadline or target.deadlines.check
+        limit = target.deadlines.of(self.outstanding[0].deadline)
         return time.monotonic() - self.journal.silent_seconds + limit
 
     def kill_silent(self) -> None:

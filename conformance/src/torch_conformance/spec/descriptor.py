@@ -83,7 +83,11 @@ class Deadlines(Part, frozen=True, kw_only=True):
     startup: Seconds = 120.0
     """seconds a worker may take to load the backend"""
     check: Seconds = 60.0
-    """seconds one check, or one sample of it, may take"""
+    """seconds one check, or a sample of it, may take; above 60, checks' own deadlines grow alike"""
+
+    def of(self, own: float | None) -> float:
+        """The deadline of a check, which may have one of its own."""
+        return own * max(1.0, self.check / Deadlines().check) if own else self.check
 
 
 class Dtypes(Part, frozen=True, kw_only=True):
