@@ -146,6 +146,16 @@ def loads(data: bytes, where: str) -> Snapshot:
     )
 
 
+def loads_unverified(text: str) -> Snapshot:
+    """Read back what `dumps` wrote, in half the time; of a file that only we write."""
+    value = json.loads(text)
+    return Snapshot(
+        Torch(**value["torch"]),
+        frozenset(map(Domain, value["domains"])),
+        tuple(Declaration(**{**d, "domain": Domain(d["domain"])}) for d in value["declarations"]),
+    )
+
+
 def _declaration(d: Line) -> Declaration:
     return Declaration(d.domain, d.kind, d.name, d.surface, d.text, d.file, d.line, d.facts)
 
