@@ -137,7 +137,7 @@ shard: $(if $(OF_OTHERS),$(SUITE),build) ## run a part of the suite, for `torch-
 FOREIGN := ci/backends/$(BACKEND)
 .PHONY: foreign
 foreign: $(SUITE) ## install a public backend of ci/backends and run the suite on it (BACKEND=mycelya SHARD=1/4)
-	$(PYTHON) requirements/install.py --requirement $(FOREIGN)/requirements.txt
+	$(PYTHON) requirements/install.py --no-build-isolation --requirement $(FOREIGN)/requirements.txt
 	PYTHONPATH=$(FOREIGN) $(PYTHON) -m pytest conformance --shard=$(SHARD) \
 	  --backend-file=$(FOREIGN)/$(BACKEND).yaml $(PYTEST_ARGS) || test $$? -eq 1
 
