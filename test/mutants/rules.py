@@ -51,20 +51,21 @@ Found = Iterator[tuple[Node, str, str, str]]  # node, rule, text instead, form
 
 
 def mutants(source: Source) -> Iterator[Mutant]:
-    """All that the rules find in a file, in the order of the text."""
+    """All that the rules find in a file and that changes it, in the order of the text."""
     for node in source.nodes():
         for rule in _BY_TYPE.get(node.type, ()):
             for where, name, instead, form in rule(source, node):
-                yield Mutant(
-                    source.name,
-                    where.start_point.row + 1,
-                    where.start_byte,
-                    where.end_byte,
-                    name,
-                    source.text(where),
-                    instead,
-                    form,
-                )
+                if source.text(where) != instead:
+                    yield Mutant(
+                        source.name,
+                        where.start_point.row + 1,
+                        where.start_byte,
+                        where.end_byte,
+                        name,
+                        source.text(where),
+                        instead,
+                        form,
+                    )
 
 
 def _binary(source: Source, node: Node) -> Found:

@@ -98,3 +98,10 @@ def test_the_formulas_of_macros_that_define_functions_have_mutants() -> None:
     assert {"x < 0 -> x <= 0", "-x -> x", "x * x -> x + x"} <= said
     assert not found("a.cpp", "namespace { PUONE_KERNEL(cube, 1 + 2); }")
     assert not any("Cube" in one for one in said)
+
+
+def test_no_mutant_is_the_text_that_was_there() -> None:
+    said = found("a.py", "def f(a):\n    g(a, a)\n    return None\n")
+    assert "return None -> return None" not in said
+    assert "g(a, a) -> g(a, a)" not in said
+    assert "None -> 0" in said

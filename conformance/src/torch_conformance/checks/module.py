@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import inspect
 import io
+import random
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from torch_conformance.authoring.api import Device, check
 from torch_conformance.authoring.origin import is_verdict
 from torch_conformance.models.tolerance import Grant
 from torch_conformance.opinfo import database, randomness
+from torch_conformance.opinfo.topic import SOME
 
 #: Tensors by what they are; a gradient may be None.
 Tensors = dict[str, Any]
@@ -435,13 +437,16 @@ def _samples(
     modes: tuple[bool, ...] = (True, False),
     requires_grad: bool = False,
 ) -> Iterator[_Sample]:
-    """The database's samples on the CPU, for training and evaluation."""
+    """The database's samples on the CPU, for training and evaluation; of many some."""
     info = MODULES[case]
     for training in modes:
         with torch.random.fork_rng(devices=()):
             torch.default_generator.manual_seed(_seed(dev))
             entries = list(info.module_inputs_func(info, "cpu", dtype, requires_grad, training))
-            for entry in entries:
+            first, others = entries[:1], entries[1:]
+            if len(others) > SOME:
+                others = random.Random(_seed(dev)).sample(others, SOME)
+            for entry in first + others:
                 given, called = entry.constructor_input, entry.forward_input
                 module = info.module_cls(*given.args, **given.kwargs).to(dtype)
                 args, kwargs = _leaves((called.args, called.kwargs), torch.clone)

@@ -550,6 +550,8 @@ def bad_forks_can_free(dev: Device) -> None:
 _FORK_AND_EXIT = {
     "child": (
         "import os, signal, sys\n"
+        # PyTorch waits so long at a child's end for autograd threads that only the parent has.
+        "os.environ['TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT'] = '0.1'\n"
         "x = torch.ones(8, device=D, requires_grad=True)\n"
         "(x * 2).sum().backward()\n"
         "child = os.fork()\n"

@@ -30,6 +30,8 @@ from torch_conformance.spec.versions import version_in
 # What is made of operators that ran by CPU fallback, and the capability that counts them.
 FALLBACK_POLICIES = ALLOW, WARN, FORBID = ("allow", "warn", "forbid")
 COUNTER = "fallback_counter"
+# Checks before a worker is replaced: loading a backend again takes as long as ten of most checks.
+CHUNK = 100
 # What stands in a report where an exception has no text.
 NOTHING_SAID = "nothing was said"
 
@@ -53,7 +55,7 @@ class Options:
 
     isolate: str = "chunk"
     workers: int = 1
-    chunk: int = 50
+    chunk: int = CHUNK
     seed: int = 0
     dtypes: tuple[str, ...] = ("standard",)
     fallback: str = ALLOW

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from torch_conformance.judging.judge import ALLOW, FALLBACK_POLICIES, Verification
+from torch_conformance.judging.judge import ALLOW, CHUNK, FALLBACK_POLICIES, Verification
 from torch_conformance.judging.reruns import LIMIT
 from torch_conformance.judging.rounds import OPTIONS
 from torch_conformance.spec.catalogue import PR_TIER, TIERS
@@ -61,7 +61,12 @@ def add_options(parser: pytest.Parser) -> None:
         "for each check. none: in this process, for debuggers; a crash ends the run",
     )
     add("--workers", type=int, metavar="N", help="number of worker processes (default: cores)")
-    add("--chunk", type=int, metavar="N", help="checks before a worker is replaced (default: 50)")
+    add(
+        "--chunk",
+        type=int,
+        metavar="N",
+        help=f"checks before a worker is replaced (default: {CHUNK})",
+    )
     add(
         "--rerun-limit",
         type=int,

@@ -21,6 +21,7 @@ from torch_conformance.expectations import Expectations, ExpectationsError
 from torch_conformance.expectations.update import update
 from torch_conformance.judging.judge import (
     ALLOW,
+    CHUNK,
     COUNTER,
     FORBID,
     Judge,
@@ -215,7 +216,7 @@ class Suite:
         return Options(
             isolate=self.isolate,
             workers=1 if target.single_process or self._is_xdist_worker else workers,
-            chunk=1 if self.isolate == "test" else self._chunk or target.chunk or 50,
+            chunk=1 if self.isolate == "test" else self._chunk or target.chunk or CHUNK,
             seed=self.seed,
             dtypes=self.dtypes or (self.breadth,),
             fallback=self.fallback,
