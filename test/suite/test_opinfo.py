@@ -514,6 +514,17 @@ def test_a_repro_of_a_wrong_argument_prints_the_exception(alone: list[str]) -> N
     assert "Error(" in alone[-1]
 
 
+def test_a_repro_of_every_operator_is_a_program() -> None:
+    """With types of 8 bits, for which torch has no minimum; and with numbers, lists and enums."""
+    target = Descriptor(name="cpu", device_type="cpu")
+    for topic in map(Noncontiguous, OPERATORS):
+        narrow = [d for d in topic.dtypes() if d.is_floating_point and d.itemsize == 1]
+        for dtype in [*narrow, *list(topic.dtypes())[:1]]:
+            for sample in topic.samples(dtype, "opinfo/topic:x", 0)[: 3 if dtype in narrow else 1]:
+                code = repro.snippet(topic.op, sample, target, topic.recipe)
+                compile(code, topic.op.name, "exec")
+
+
 class WithElsewhere(Forward):
     """As if the database had a sample more."""
 

@@ -103,6 +103,8 @@ class _Values:
             return "float('nan')"
         if isinstance(value, float) and value in (float("inf"), -float("inf")):
             return f"float('{value}')"
+        if hasattr(type(value), "__members__"):  # an enum, of Python or of C++
+            return f"{type(value).__module__}.{type(value).__qualname__}.{value.name}"
         if is_dataclass(value) and getattr(torch.nn, type(value).__name__, None) is type(value):
             return f"torch.nn.{value!r}"
         return repr(value)
@@ -136,6 +138,8 @@ def _tensor(tensor: Tensor) -> str:
 
 def _drawn(plain: Tensor, shape: tuple[int, ...]) -> str:
     text = f"torch.testing.make_tensor({shape}, dtype={plain.dtype}, device='cpu'"
+    if plain.dtype.is_floating_point and plain.dtype.itemsize == 1:
+        plain = plain.float()  # float8 has neither isfinite nor min
     if not plain.is_complex() and plain.dtype != torch.bool and bool(plain.isfinite().all()):
         low, high = plain.min().item(), plain.max().item()
         text += f", low={low}, high={high + 1 if isinstance(high, int) else high}"
