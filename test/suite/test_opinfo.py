@@ -31,7 +31,7 @@ from torch_conformance.opinfo.noncontiguous import Noncontiguous
 from torch_conformance.opinfo.out import Out
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.topic import SOME, Incomparable, Topic
-from torch_conformance.opinfo.transfer import Transfer
+from torch_conformance.opinfo.transfer import META, Transfer, moved
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.outcome import CheckError
 from torch_conformance.spec.reason import Unsupported
@@ -523,6 +523,31 @@ def test_a_repro_of_every_operator_is_a_program() -> None:
             for sample in topic.samples(dtype, "opinfo/topic:x", 0)[: 3 if dtype in narrow else 1]:
                 code = repro.snippet(topic.op, sample, target, topic.recipe)
                 compile(code, topic.op.name, "exec")
+
+
+def judged(name: str, dtype: torch.dtype, message: str | None) -> str:
+    """What becomes of a device that refuses gaps, in the meta device's words or in others."""
+
+    def refuse(self: Topic, dev: Any, sample: Sample) -> None:
+        if message is None:
+            moved(sample, META).call(self.op.op)
+        raise RuntimeError(message)
+
+    topic = Noncontiguous(operator(name))
+    sample = next(s for s in topic.samples(dtype, "opinfo/topic:x", 0) if s.variant == "gaps")
+    with mock.patch.object(Topic, "judge", refuse):
+        try:
+            topic.judge(mock.Mock(), sample)
+        except (Incomparable, RuntimeError) as error:
+            return type(error).__name__
+    return "nothing"
+
+
+def test_strides_that_pytorchs_function_of_shapes_refuses_are_not_asked_for() -> None:
+    assert judged("torch._scaled_mm", torch.float8_e4m3fn, None) == "Incomparable"
+    assert judged("torch._scaled_mm", torch.float8_e4m3fn, "no kernel") == "RuntimeError"
+    # Here the function of shapes refuses the dense sample, too: the device is what lacks something.
+    assert judged("repeat_interleave", torch.float32, None) == "RuntimeError"
 
 
 class WithElsewhere(Forward):

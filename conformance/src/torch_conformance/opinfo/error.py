@@ -15,10 +15,8 @@ from torch_conformance.authoring.device import Device
 from torch_conformance.opinfo import database, policy, repro
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.topic import Incomparable, Topic, first_line, seed_everything
-from torch_conformance.opinfo.transfer import CPU, Transfer
+from torch_conformance.opinfo.transfer import CPU, META, moved
 from torch_conformance.opinfo.without_backend import without_accelerator
-
-META = torch.device("meta")
 
 
 class Error(Topic):
@@ -54,7 +52,7 @@ class Error(Topic):
         complaint = _complaint(sample, found)
         if complaint is None:
             return None
-        same, shaped = _moved(sample, CPU), _moved(sample, META)
+        same, shaped = moved(sample, CPU), moved(sample, META)
         with without_accelerator():
             on_cpu, on_meta = self._raised(same), self._raised(shaped)
         if not dev.is_accelerator or (wrong := _complaint(sample, on_cpu)) is not None:
@@ -71,12 +69,6 @@ class Error(Topic):
         except Exception as error:
             return error
         return None
-
-
-def _moved(sample: Sample, device: torch.device) -> Sample:
-    transfer = Transfer(device)
-    parts = transfer.move((sample.input, sample.args, sample.kwargs))
-    return replace(sample, input=parts[0], args=parts[1], kwargs=parts[2])
 
 
 def _complaint(sample: Sample, found: Exception | None) -> str | None:

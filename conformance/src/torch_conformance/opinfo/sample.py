@@ -26,6 +26,8 @@ class Sample:
     """Makes results comparable that are unique up to a sign or phase only."""
     variant: str = ""
     """What a topic did to the database's sample, in a word."""
+    origin: Sample | None = None
+    """The database's sample, if a topic rearranged its memory."""
     refused: bool = False
     """If the CPU raises, the device has to raise, too; else such a sample says nothing."""
     known: Any = None

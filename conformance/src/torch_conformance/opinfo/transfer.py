@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from torch_conformance.opinfo.sample import Sample
+
 CPU = torch.device("cpu")
+META = torch.device("meta")
 
 
 class Transfer:
@@ -59,3 +63,9 @@ class Transfer:
             tensor.size(), tensor.stride(), tensor.storage_offset()
         )
         return view
+
+
+def moved(sample: Sample, device: torch.device) -> Sample:
+    """The sample with its arguments on another device."""
+    parts = Transfer(device).move((sample.input, sample.args, sample.kwargs))
+    return replace(sample, input=parts[0], args=parts[1], kwargs=parts[2])
