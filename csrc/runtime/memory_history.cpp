@@ -17,6 +17,7 @@ void MemoryHistory::configure(
     uint32_t skipped) {
   TORCH_CHECK(when == RecordContext::NEVER || recorder != nullptr, "stacks need a recorder");
   std::lock_guard<std::mutex> lock(mutex_);
+  if (enabled && !clock_) clock_.emplace();
   recording_ = enabled;
   skipped_ = skipped;
   recorder_.store(recorder);
@@ -111,17 +112,13 @@ void MemoryHistory::outOfMemory(
 }
 
 std::vector<TraceEntry> MemoryHistory::entries() const {
-  std::vector<TraceEntry> result;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    result = ring_;
-    std::rotate(result.begin(), result.begin() + static_cast<ptrdiff_t>(oldest_), result.end());
-  }
-  if (!result.empty()) {
-    const auto toUnixTime = c10::ApproximateClockToUnixTimeConverter().makeConverter();
-    for (TraceEntry& entry : result) {
-      entry.time_.t_ = toUnixTime(entry.time_.approx_t_);
-    }
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<TraceEntry> result = ring_;
+  if (result.empty()) return result;
+  std::rotate(result.begin(), result.begin() + static_cast<ptrdiff_t>(oldest_), result.end());
+  const auto toUnixTime = clock_->makeConverter();
+  for (TraceEntry& entry : result) {
+    entry.time_.t_ = toUnixTime(entry.time_.approx_t_);
   }
   return result;
 }

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/util/ApproximateClock.h>
 
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace puone {
@@ -105,6 +107,8 @@ class MemoryHistory {
   uint32_t skipped_ = 0;
   std::vector<TraceEntry> ring_;
   size_t oldest_ = 0; // once the ring is full
+  // From before the first entry: to a time before its own beginning it gives 0.
+  mutable std::optional<c10::ApproximateClockToUnixTimeConverter> clock_;
   std::shared_ptr<const std::vector<AllocatorTraceTracker>> trackers_;
   std::vector<OutOfMemoryObserver> observers_;
 };

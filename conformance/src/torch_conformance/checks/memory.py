@@ -9,6 +9,7 @@ import gc
 import re
 import resource
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise, permutations
@@ -2078,22 +2079,44 @@ _SETTINGS = {
 }
 
 
-@check("memory/settings", "MEM-045", cases=_SETTINGS, needs=("allocator_settings",))
-def allocator_takes_the_standard_settings(dev: Device, case: str) -> None:
-    """The standard allocator settings are accepted at run time and allocation works under them."""
+@contextmanager
+def _settings(dev: Device, text: str) -> Iterator[None]:
+    """The allocator has these settings inside."""
     if not hasattr(torch._C, "_accelerator_getAllocatorSettings"):
         dev.unsupported("torch before 2.12 does not tell its settings: they could not be put back")
     former = torch._C._accelerator_getAllocatorSettings()
     try:
-        torch._C._accelerator_setAllocatorSettings(_SETTINGS[case])
+        torch._C._accelerator_setAllocatorSettings(text)
+        yield
+    finally:
+        torch._C._accelerator_setAllocatorSettings(former)
+
+
+@check("memory/settings", "MEM-045", cases=_SETTINGS, needs=("allocator_settings",))
+def allocator_takes_the_standard_settings(dev: Device, case: str) -> None:
+    """The standard allocator settings are accepted at run time and allocation works under them."""
+    with _settings(dev, _SETTINGS[case]):
         blocks = [torch.full((k * 1000,), float(k), device=dev.device()) for k in range(1, 20)]
         for k, block in enumerate(blocks, start=1):
             assert block[-1].item() == k
         for k in (1, 3, 1):
             large = torch.full((k * 8 * MIB,), float(k), device=dev.device())
             assert large[-1].item() == k
-    finally:
-        torch._C._accelerator_setAllocatorSettings(former)
+
+
+@check("memory/collected", "MEM-059", needs=("allocator_settings", *_LIMITED, "memory_stats"))
+def unused_memory_is_returned_beyond_the_threshold(dev: Device) -> None:
+    """With a third of the limit in unused blocks, beyond the threshold, a new one replaces some."""
+    with _limited(dev, 0) as total, _settings(dev, "garbage_collection_threshold:0.25"):
+        before = _reserved()
+        share = int(total * _SHARE)
+        unused = [_bytes(dev, share * percent // 100) for percent in (14, 19)]
+        del unused
+        dev.synchronize()
+        cached = _reserved() - before
+        taken = _bytes(dev, share * 30 // 100)  # in none of the two
+        held = _reserved() - before
+    assert held < cached + taken.nbytes, f"{held} bytes are held, {cached} were before, unused"
 
 
 @check("memory/settings_environment", "MEM-045", needs=("allocator_settings",))
@@ -2111,23 +2134,28 @@ def allocator_takes_settings_from_the_environment(dev: Device) -> None:
 
 
 @contextmanager
-def _history(dev: Device) -> Iterator[Callable[[], dict[str, Any]]]:
+def _history(dev: Device, **options: Any) -> Iterator[Callable[[], dict[str, Any]]]:
     """Allocations are recorded inside; gives what takes a snapshot."""
     memory = torch.get_device_module(dev.type).memory
-    memory._record_memory_history(stacks="python")
+    memory._record_memory_history(stacks="python", **options)
     try:
         yield memory._snapshot
     finally:
         memory._record_memory_history(None)
 
 
+def _segments(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
+    """The segments of the first device."""
+    return [segment for segment in snapshot["segments"] if segment["device"] == 0]
+
+
 def _in_use(snapshot: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """The blocks of tensors on the first device, by address."""
     found = {}
-    for segment in snapshot["segments"]:
+    for segment in _segments(snapshot):
         address = segment["address"]
         for block in segment["blocks"]:
-            if segment["device"] == 0 and block["state"] == "active_allocated":
+            if block["state"] == "active_allocated":
                 found[block.get("address", address)] = block
             address += block["size"]
     return found
@@ -2173,3 +2201,97 @@ def the_history_names_the_line_that_allocated(dev: Device) -> None:
         ours = [frame for frame in what["frames"] if frame["filename"] == __file__]
         names = [frame["name"] for frame in what["frames"]]
         assert [frame["name"] for frame in ours[:1]] == ["_bytes"], f"the stack is {names[:4]}"
+
+
+@check("memory/history:totals", "MEM-054", needs=("memory_history", "memory_stats"))
+def a_snapshot_adds_up_to_the_counters(dev: Device) -> None:
+    """Segments, and the blocks in use within them, have as many bytes as the counters report."""
+    with _on_first_device(dev):
+        snapshot = torch.get_device_module(dev.type).memory._snapshot
+        before = _in_use(snapshot())
+        kept = [_bytes(dev, 1000 * (index + 1)) for index in range(24)]
+        kept.append(_bytes(dev, LARGE))
+        del kept[::3]
+        dev.synchronize()
+        found = snapshot()
+        reserved, allocated = _reserved(), _allocated()
+    segments = _segments(found)
+    total = sum(segment["total_size"] for segment in segments)
+    assert total == reserved, f"segments of {total} bytes, {reserved} reserved"
+    in_use = sum(segment["allocated_size"] for segment in segments)
+    assert in_use == allocated, f"segments with {in_use} bytes in use, {allocated} allocated"
+    for segment in segments:
+        blocks = segment["blocks"]
+        assert sum(block["size"] for block in blocks) == segment["total_size"], segment
+        taken = sum(b["size"] for b in blocks if b["state"] == "active_allocated")
+        assert taken == segment["allocated_size"] <= segment["active_size"], segment
+    asked = [b["requested_size"] for a, b in _in_use(found).items() if a not in before]
+    assert sorted(asked) == sorted(x.nbytes for x in kept), f"requested_size of the new: {asked}"
+
+
+@check("memory/history:newest", "MEM-055", needs=("memory_history",))
+def a_short_history_has_the_newest_entries(dev: Device) -> None:
+    """Of more entries than are kept the last are there, in order and with the time of the day."""
+    with _on_first_device(dev), _history(dev, max_entries=8) as snapshot:
+        kept = [_bytes(dev, 1000 * (index + 1)) for index in range(30)]
+        entries = snapshot()["device_traces"][0]
+        now = time.time() * 1e6
+    assert len(entries) == 8, f"{len(entries)} entries where 8 are kept"
+    times = [entry["time_us"] for entry in entries]
+    assert times == sorted(times), f"the entries are not in order: {times}"
+    assert 0 <= now - times[-1] < 60e6, f"the last entry is of {times[-1]}, now it is {now:.0f}"
+    sizes = [entry["size"] for entry in entries if entry["action"] == "alloc"]
+    assert sizes == sorted(sizes), f"the entries are not in order: sizes {sizes}"
+    assert sizes and sizes[-1] >= kept[-1].nbytes, f"the last allocation is missing: {sizes}"
+
+
+@check("memory/history:out_of_memory", "MEM-056", needs=("memory_history", *_LIMITED))
+def a_failed_allocation_is_in_the_history(dev: Device) -> None:
+    """Running out of memory is an entry `oom`, with what was asked for and what was free."""
+    with _on_first_device(dev), _history(dev) as snapshot:
+        total = torch.accelerator.get_memory_info(0)[1]
+        _exhaust(dev, 0)
+        entries = snapshot()["device_traces"][0]
+    failed = [entry for entry in entries if entry["action"] == "oom"]
+    assert len(failed) == 1, f"{len(failed)} entries oom: {[e['action'] for e in entries]}"
+    assert failed[0]["size"] >= total + MIB, failed[0]
+    assert 0 < failed[0]["device_free"] <= total, failed[0]
+
+
+@check("memory/history:ended", "MEM-057", needs=("memory_history",))
+def recording_ends(dev: Device) -> None:
+    """After recording neither the history nor the stacks of blocks grow."""
+    with _on_first_device(dev):
+        with _history(dev) as snapshot:
+            kept = [_bytes(dev, 5000)]
+        known, length = _in_use(snapshot()), len(snapshot()["device_traces"][0])
+        kept.append(_bytes(dev, 6000))
+        found = snapshot()
+        del kept
+    assert len(found["device_traces"][0]) == length, "an allocation is in the history all the same"
+    frames = [b["frames"] for a, b in _in_use(found).items() if a not in known]
+    assert frames == [[]], f"the block of a later allocation has the stack {frames}"
+
+
+@check("memory/history:segments", "MEM-058", needs=("memory_history", "empty_cache"))
+def the_history_has_what_the_driver_gave(dev: Device) -> None:
+    """Segments that were taken and returned since recording began give the segments there are."""
+    with _on_first_device(dev), _history(dev) as snapshot:
+        live = {s["address"]: s["total_size"] for s in _segments(snapshot())}
+        kept = _bytes(dev, LARGE)
+        gone = _bytes(dev, 3 * LARGE)
+        del gone
+        _settle(dev)
+        found = snapshot()
+    taken = returned = 0
+    for entry in found["device_traces"][0]:
+        if entry["action"] == "segment_map":
+            dev.unsupported("segments of this allocator grow")
+        if entry["action"] == "segment_alloc":
+            live[entry["addr"]] = entry["size"]
+            taken += entry["size"]
+        elif entry["action"] == "segment_free":
+            returned += live.pop(entry["addr"])
+    assert live == {s["address"]: s["total_size"] for s in _segments(found)}
+    assert taken >= kept.nbytes + 3 * LARGE, f"segments of {taken} bytes were taken"
+    assert returned >= 3 * LARGE, f"segments of {returned} bytes were returned"
