@@ -62,6 +62,22 @@ def leave_to_operators(device: str) -> None:
             _call_where(overload, lambda *args, **kwargs: _is_on(device, (args, kwargs)))
 
 
+def compute_on(device: str) -> None:
+    """Operations on a tensor of the device and a number of the CPU are the device's.
+
+    Inductor takes the first operand's device, unless another is of a device that it knows.
+    """
+    is_known = inductor_lowering.is_gpu
+
+    @functools.wraps(is_known)
+    def decided(name: str) -> bool:
+        return name == device or is_known(name)
+
+    # Of all functions that ask this only the one that places operations: inductor's own looks it up
+    # by its name.
+    inductor_lowering.is_gpu = decided
+
+
 def leave_types_to_operators(device: str) -> None:
     """Graphs call operators for element types that the dialect does not have, such as float8."""
     is_unsupported = inductor_lowering.unsupported_input_tensor

@@ -30,6 +30,7 @@ def register() -> None:
         device_custom_pass=Identity(),
     )
     lowering.leave_to_operators(device)
+    lowering.compute_on(device)
     lowering.leave_types_to_operators(device)
     lowering.call_pow_with_numbers(device)
     lowering.keep_layouts(device)

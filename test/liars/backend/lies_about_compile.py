@@ -48,6 +48,14 @@ def the_mask_of_a_load_is_missing() -> None:
     _kernels(lambda source: source.replace("float(7.0);", "float(0.0);"))
 
 
+@lie("COMPILE-001", "compile/program:number_of_the_cpu", planted=True)
+def a_number_of_the_cpu_takes_the_operation_there() -> None:
+    """An operation whose first operand is a number of the CPU is generated for the CPU."""
+    from torch_puone._inductor import lowering
+
+    plant(lowering, "compute_on", lambda device: None)
+
+
 @lie("COMPILE-001", "compile/program:* compile/size:*", planted=True)
 def the_last_elements_are_dropped() -> None:
     """A kernel is launched for whole vectors only."""

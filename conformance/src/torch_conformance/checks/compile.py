@@ -64,6 +64,8 @@ _NEEDS = {"bfloat16": ("bfloat16",), "float64": ("float64",)}
 
 # ---- the results -------------------------------------------------------------------------------
 
+ONE = torch.tensor(1.0)  # of the CPU, as numbers that programs make are
+
 _PROGRAMS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "pointwise": lambda x, y: (x * y + 1).relu() - x.sigmoid().exp(),
     "broadcast": lambda x, y: x + y[:, :1] * y[:1] - 2,
@@ -86,6 +88,10 @@ _PROGRAMS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "factories": lambda x, y: torch.arange(COLUMNS, device=x.device) + torch.ones_like(x) * y,
     "empty": lambda x, y: (x[:0] * 2, x[:0].sum(0), y[:, :0].sum(1)),
     "scalar": lambda x, y: x[0, 0] * y[0, 0] + 1,
+    "number_of_the_cpu": lambda x, y: (torch.tensor(1.5) - x, torch.where(x > y, ONE, y) * 2),
+    "attention": lambda x, y: functional.scaled_dot_product_attention(
+        x[None, None], y[None, None], x[None, None], attn_mask=ONE - (x @ y.t() > 0).float()
+    ),
 }
 
 
