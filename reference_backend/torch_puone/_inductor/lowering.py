@@ -62,20 +62,15 @@ def leave_to_operators(device: str) -> None:
             _call_where(overload, lambda *args, **kwargs: _is_on(device, (args, kwargs)))
 
 
-def compute_on(device: str) -> None:
+def compute_on(own: str) -> None:
     """Operations on a tensor of the device and a number of the CPU are the device's.
 
     Inductor takes the first operand's device, unless another is of a device that it knows.
     """
     is_known = inductor_lowering.is_gpu
 
-    @functools.wraps(is_known)
-    def decided(name: str) -> bool:
-        return name == device or is_known(name)
-
-    # Of all functions that ask this only the one that places operations: inductor's own looks it up
-    # by its name.
-    inductor_lowering.is_gpu = decided
+    # Only for the function that places operations, which looks this one up by its name.
+    inductor_lowering.is_gpu = lambda device: device == own or is_known(device)
 
 
 def leave_types_to_operators(device: str) -> None:

@@ -53,7 +53,7 @@ def a_number_of_the_cpu_takes_the_operation_there() -> None:
     """An operation whose first operand is a number of the CPU is generated for the CPU."""
     from torch_puone._inductor import lowering
 
-    plant(lowering, "compute_on", lambda device: None)
+    plant(lowering, "compute_on", lambda own: None)
 
 
 @lie("COMPILE-001", "compile/program:* compile/size:*", planted=True)
