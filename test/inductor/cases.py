@@ -128,6 +128,23 @@ def _to_accumulate(dtype: torch.dtype) -> Callable[[], tuple[Any, ...]]:
     )
 
 
+def _numbers_first(x: torch.Tensor, one: torch.Tensor) -> list[torch.Tensor]:
+    """The first operand is of the CPU: the operation is not."""
+    p = x.abs() + 1
+    return [
+        *(f(one, x) for f in (torch.sub, torch.mul, torch.maximum, torch.lt, torch.fmod)),
+        *(f(one, x) for f in (torch.atan2, torch.copysign, torch.hypot, torch.logaddexp)),
+        *(f(one, p) for f in (torch.pow, torch.xlogy, torch.special.zeta, torch.igamma)),
+        torch.where(x > 0, one, x),
+        torch.addcmul(one, x, p),
+        torch.lerp(one, x, p),
+        torch.softmax(one * x, -1),
+        torch.cat([one - x, x]),
+        (one - x).sum(0),
+        (one - x) @ x.t(),
+    ]
+
+
 def _tail(x: torch.Tensor) -> torch.Tensor:
     """Overlapping reads at a distance, which may not become another order."""
     return x[1:] * 2 + x[:-1]
@@ -237,6 +254,7 @@ CASES: dict[str, Case] = {
     "strided_input": (lambda x: (x * 2).sum(0), lambda: (_normal(60, 90)[::2, 1::3],)),
     "broadcast": (lambda x, y: x + y, lambda: (_normal(7, 1, 80), _normal(1, 5, 1))),
     "number_of_the_cpu": (lambda x, y: x * y + 1, lambda: (_normal(80), torch.tensor(3.5))),
+    "number_of_the_cpu_first": (_numbers_first, lambda: (_normal(9, 80), torch.tensor(1.5))),
     "number_of_64_bits": (
         lambda x, y: x + y.to(torch.float64),
         lambda: (_normal(80).double(), torch.tensor(2**63 + 5, dtype=torch.uint64)),
@@ -322,6 +340,7 @@ FEW = (
     "integers:torch.int64",
     "special",
     "rows",
+    "number_of_the_cpu_first",
     "tiles",
     "columns",
     "long_columns",

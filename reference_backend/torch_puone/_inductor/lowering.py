@@ -101,6 +101,18 @@ def call_pow_with_numbers(device: str) -> None:
     _call_where(_ATEN.pow.Tensor_Tensor, is_mixed)
 
 
+def call_addcmul_with_a_number(device: str) -> None:
+    """Let graphs call the operator where its first operand is a number of the CPU.
+
+    Inductor has a lowering of its own for addcmul, which computes where the first operand is.
+    """
+
+    def adds_to_number(self: Any, *factors: Any, **kwargs: Any) -> bool:
+        return ir.get_device_type(self) == "cpu" and _is_on(device, factors)
+
+    _call_where(_ATEN.addcmul.default, adds_to_number)
+
+
 def keep_layouts(device: str) -> None:
     """Leave convolutions the layout of their operands.
 

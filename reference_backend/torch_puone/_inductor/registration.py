@@ -33,6 +33,7 @@ def register() -> None:
     lowering.compute_on(device)
     lowering.leave_types_to_operators(device)
     lowering.call_pow_with_numbers(device)
+    lowering.call_addcmul_with_a_number(device)
     lowering.keep_layouts(device)
     lowering.count_positions_in_order(device)
     lowering.store_what_is_costly(device)

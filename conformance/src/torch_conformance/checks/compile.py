@@ -89,6 +89,7 @@ _PROGRAMS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "empty": lambda x, y: (x[:0] * 2, x[:0].sum(0), y[:, :0].sum(1)),
     "scalar": lambda x, y: x[0, 0] * y[0, 0] + 1,
     "number_of_the_cpu": lambda x, y: (torch.tensor(1.5) - x, torch.where(x > y, ONE, y) * 2),
+    "number_and_product": lambda x, y: torch.addcmul(ONE, x, y, value=2),
     "attention": lambda x, y: functional.scaled_dot_product_attention(
         x[None, None], y[None, None], x[None, None], attn_mask=ONE - (x @ y.t() > 0).float()
     ),
