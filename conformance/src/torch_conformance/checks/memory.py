@@ -2264,11 +2264,13 @@ def recording_ends(dev: Device) -> None:
     with _on_first_device(dev):
         with _history(dev) as snapshot:
             kept = [_bytes(dev, 5000)]
-        known, length = _in_use(snapshot()), len(snapshot()["device_traces"][0])
+        before = snapshot()
         kept.append(_bytes(dev, 6000))
         found = snapshot()
         del kept
+    length = len(before["device_traces"][0])
     assert len(found["device_traces"][0]) == length, "an allocation is in the history all the same"
+    known = _in_use(before)
     frames = [b["frames"] for a, b in _in_use(found).items() if a not in known]
     assert frames == [[]], f"the block of a later allocation has the stack {frames}"
 

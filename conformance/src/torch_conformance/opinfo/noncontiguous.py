@@ -10,14 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.backend import text_of
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.compare import Difference
 from torch_conformance.authoring.device import Device
-from torch_conformance.opinfo import database, layouts, policy
+from torch_conformance.opinfo import database, layouts, policy, shapes
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.topic import SOME, Incomparable, Seen, Topic, first_line, register
-from torch_conformance.opinfo.transfer import META, moved
 
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "gaps": layouts.gaps,
@@ -55,18 +53,13 @@ class Noncontiguous(Topic):
         except Exception as error:
             # A product that wants its rows dense says so by its function of shapes, which the
             # CPU's kernel need not ask, and a device may.
-            if self._meta_says(error, sample) and not self._meta_says(error, sample.origin):
+            assert sample.origin is not None
+            strided, dense = (
+                shapes.refuses_alike(self.op.op, each, error) for each in (sample, sample.origin)
+            )
+            if strided and not dense:
                 raise Incomparable(f"PyTorch refuses the strides: {first_line(error)}") from None
             raise
-
-    def _meta_says(self, error: Exception, sample: Sample | None) -> bool:
-        """Whether PyTorch's function of shapes refuses a sample in these words."""
-        try:
-            if sample is not None:
-                moved(sample, META).call(self.op.op)
-        except Exception as refusal:
-            return text_of(refusal) == text_of(error)
-        return False
 
     def _difference(
         self, dev: Device, sample: Sample, actual: Any, expected: Any
