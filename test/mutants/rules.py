@@ -55,17 +55,19 @@ def mutants(source: Source) -> Iterator[Mutant]:
     for node in source.nodes():
         for rule in _BY_TYPE.get(node.type, ()):
             for where, name, instead, form in rule(source, node):
-                if source.text(where) != instead:
-                    yield Mutant(
-                        source.name,
-                        where.start_point.row + 1,
-                        where.start_byte,
-                        where.end_byte,
-                        name,
-                        source.text(where),
-                        instead,
-                        form,
-                    )
+                original = source.text(where)
+                if original == instead:
+                    continue
+                yield Mutant(
+                    source.name,
+                    where.start_point.row + 1,
+                    where.start_byte,
+                    where.end_byte,
+                    name,
+                    original,
+                    instead,
+                    form,
+                )
 
 
 def _binary(source: Source, node: Node) -> Found:
