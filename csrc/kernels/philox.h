@@ -11,12 +11,22 @@
 
 namespace puone::kernels::PUONE_ISA {
 
+namespace philox_constants {
+
+// Of the paper: the factors of the words 0 and 2, and what the key grows by in each round.
+constexpr uint32_t kEven = 0xd2511f53, kOdd = 0xcd9e8d57;
+constexpr uint32_t kStep0 = 0x9e3779b9; // the golden ratio
+constexpr uint32_t kStep1 = 0xbb67ae85; // sqrt(3) - 1
+
+} // namespace philox_constants
+
 struct PhiloxBlock {
   uint32_t words[4];
 };
 
 /// The block of the counter high:low under `key`.
 PUONE_FN PhiloxBlock philox(uint64_t low, uint64_t high, uint64_t key) {
+  using namespace philox_constants;
   uint32_t c0 = static_cast<uint32_t>(low), c1 = static_cast<uint32_t>(low >> 32);
   uint32_t c2 = static_cast<uint32_t>(high), c3 = static_cast<uint32_t>(high >> 32);
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
@@ -24,14 +34,14 @@ PUONE_FN PhiloxBlock philox(uint64_t low, uint64_t high, uint64_t key) {
 #pragma GCC unroll 10
 #endif
   for (int round = 0; round < 10; ++round) {
-    const uint64_t even = uint64_t{0xd2511f53} * c0;
-    const uint64_t odd = uint64_t{0xcd9e8d57} * c2;
+    const uint64_t even = uint64_t{kEven} * c0;
+    const uint64_t odd = uint64_t{kOdd} * c2;
     c0 = static_cast<uint32_t>(odd >> 32) ^ c1 ^ k0;
     c1 = static_cast<uint32_t>(odd);
     c2 = static_cast<uint32_t>(even >> 32) ^ c3 ^ k1;
     c3 = static_cast<uint32_t>(even);
-    k0 += 0x9e3779b9; // the golden ratio
-    k1 += 0xbb67ae85; // sqrt(3) - 1
+    k0 += kStep0;
+    k1 += kStep1;
   }
   return {{c0, c1, c2, c3}};
 }

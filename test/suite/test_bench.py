@@ -69,6 +69,19 @@ def test_a_round_is_timed_per_operation() -> None:
     assert nap.device_us <= nap.device_p95_us
 
 
+def test_a_round_begins_when_the_threads_of_the_other_device_have_stopped_polling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events: list[str] = []
+    monkeypatch.setattr(time, "sleep", lambda seconds: events.append(f"sleep {seconds}"))
+    monkeypatch.setattr(timing, "MAX_REPEATS", 1)
+    timing.alternate(
+        "", lambda: events.append("device"), lambda: events.append("cpu"), lambda: None, rounds=2
+    )
+    pause = f"sleep {timing.PAUSE}"
+    assert events[-8:] == [pause, "device", pause, "cpu"] * 2
+
+
 def test_issuing_does_not_include_the_wait() -> None:
     row = timing.alternate_issue("", lambda: None, lambda: None, lambda: time.sleep(0.02), rounds=2)
     assert row.device_us < 1000

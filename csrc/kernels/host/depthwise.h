@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -19,6 +20,47 @@
 #include "kernels/window.h"
 
 namespace puone::kernels::PUONE_ISA {
+
+/// Known steps make vectors.
+using One = std::integral_constant<int64_t, 1>;
+using Two = std::integral_constant<int64_t, 2>;
+
+/// to[i] = from[i] for i < n. Most lines are a few vectors long, so the last vector overlaps the
+/// one before it, in the place of a loop over what is left.
+template <class T>
+void copyLine(T* to, const T* from, int64_t n) {
+  using Vector = typename Gemm<T>::UnalignedVector;
+  constexpr int64_t kLanes = Gemm<T>::kLanes;
+  const auto copyVector = [&](int64_t i) {
+    *reinterpret_cast<Vector*>(to + i) = *reinterpret_cast<const Vector*>(from + i);
+  };
+  if (n < kLanes) {
+    std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
+    return;
+  }
+  for (int64_t i = 0; i < n - kLanes; i += kLanes) copyVector(i);
+  copyVector(n - kLanes);
+}
+
+/// to[i] = element first + i * step of `from`, for i < n.
+template <class T, class E, class Step>
+void loadLine(T* to, const unsigned char* from, int64_t first, int64_t n, Step step) {
+  if constexpr (std::is_same_v<E, T> && std::is_same_v<Step, One>) {
+    copyLine(to, reinterpret_cast<const T*>(from) + first, n);
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = Stored<E, T>().load(from, first + i * step);
+  }
+}
+
+/// The other way round, from the beginning of `to`.
+template <class T, class E, class Step>
+void storeLine(unsigned char* to, const T* from, int64_t n, Step step) {
+  if constexpr (std::is_same_v<E, T> && std::is_same_v<Step, One>) {
+    copyLine(reinterpret_cast<T*>(to), from, n);
+  } else {
+    for (int64_t i = 0; i < n; ++i) Stored<E, T>().store(to, i * step, from[i]);
+  }
+}
 
 /// Positions [y, y + rows) x [x, x + columns) of one z.
 struct PositionTile {
@@ -122,15 +164,15 @@ class PhasePlanes {
     }
   }
 
-  /// Copies what the tile's windows reach in `source`, elements of type E. Outside of it are zeros.
+  /// Copies what the tile's windows reach in `source`, elements of type E. Outside of it are zeros:
+  /// planes are zero before the first tile, and a lone tile reaches the same places of each image.
   template <class T, class E>
   void fill(T* planes, const unsigned char* source, const PositionTile& tile) const {
-    // Known steps make vectors.
     const int64_t step = window.position_step[2];
     if (step == 1) {
-      fillBySteps<T, E>(planes, source, tile, std::integral_constant<int64_t, 1>());
+      fillBySteps<T, E>(planes, source, tile, One());
     } else if (step == 2) {
-      fillBySteps<T, E>(planes, source, tile, std::integral_constant<int64_t, 2>());
+      fillBySteps<T, E>(planes, source, tile, Two());
     } else {
       fillBySteps<T, E>(planes, source, tile, step);
     }
@@ -172,14 +214,15 @@ class PhasePlanes {
           for (int64_t row = 0; row < tile_lines; ++row, to += pitch) {
             const int64_t at = low_y + y_phase + row * window.position_step[1];
             if (z < 0 || z >= window.source[0] || at < 0 || at >= window.source[1]) {
-              std::fill_n(to, pitch, T(0));
+              if (tiles > 1) std::fill_n(to, pitch, T(0));
               continue;
             }
-            const int64_t from = (z * window.source[1] + at) * size + first;
-            for (int64_t i = 0; i < begin; ++i) to[i] = T(0);
-            for (int64_t i = begin; i < end; ++i)
-              to[i] = Stored<E, T>().load(source, from + i * step);
-            for (int64_t i = end; i < pitch; ++i) to[i] = T(0);
+            if (tiles > 1) {
+              std::fill_n(to, begin, T(0));
+              std::fill_n(to + end, pitch - end, T(0));
+            }
+            const int64_t from = (z * window.source[1] + at) * size + first + begin * step;
+            loadLine<T, E>(to + begin, source, from, end - begin, step);
           }
         }
       }
@@ -340,17 +383,10 @@ class Depthwise {
       const T* const from = sums + y * planes_.pitch;
       unsigned char* const line = to + y * strides[1] * kSize;
       if (strides[2] == 1) {
-        storeLine(line, from, tile.columns, std::integral_constant<int64_t, 1>());
+        storeLine<T, E>(line, from, tile.columns, One());
       } else {
-        storeLine(line, from, tile.columns, strides[2]);
+        storeLine<T, E>(line, from, tile.columns, strides[2]);
       }
-    }
-  }
-
-  template <class Step>
-  static void storeLine(unsigned char* to, const T* from, int64_t n, Step step) {
-    for (int64_t x = 0; x < n; ++x) {
-      Stored<E, T>().store(to, x * step, from[x]);
     }
   }
 
@@ -436,7 +472,7 @@ class DepthwiseWeight {
     for (int64_t y = 0; y < tile.rows; ++y, to += pitch) {
       const int64_t first =
           ((row * positions[0] + tile.z) * positions[1] + tile.y + y) * positions[2] + tile.x;
-      for (int64_t x = 0; x < tile.columns; ++x) to[x] = Stored<E, T>().load(left_, first + x);
+      loadLine<T, E>(to, left_, first, tile.columns, One());
       std::fill(to + tile.columns, to + pitch, T(0));
       for (int64_t x = 0; x < pitch; x += Of::kLanes) zero += Of::read(to + x) - Of::read(to + x);
     }

@@ -10,22 +10,15 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/host/vectors.h"
 #include "kernels/isa.h"
 #include "kernels/launch.h"
 #include "kernels/types.h"
 
 namespace puone::kernels::PUONE_ISA {
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-constexpr int kPanelRows = 12; // x 2 vectors: 24 of 32 registers hold the tile
-#elif defined(__AVX__)
-constexpr int kVectorBytes = 32;
-constexpr int kPanelRows = 6; // x 2 vectors: 12 of 16
-#else
-constexpr int kVectorBytes = 16;
-constexpr int kPanelRows = 6;
-#endif
+// x 2 vectors: 24 of 32 registers hold the tile, or 12 of 16.
+constexpr int kPanelRows = kVectorBytes == 64 ? 12 : 6;
 
 /// Products that are added up in registers before the sum is added to the tile in memory.
 constexpr int64_t kDepth = 256;

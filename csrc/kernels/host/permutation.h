@@ -4,22 +4,24 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
-#include "kernels/map.h"
 #include "kernels/permutation.h"
 #include "kernels/random.h"
 
 namespace puone::kernels::PUONE_ISA {
 
 inline void permute(Launch& launch, const puone_randperm_args& args, int64_t* out) {
-  map(launch, args.n, [=](int64_t i) { out[i] = i; });
   const Position position(launch, args);
   drawing::Draws<uint64_t> draws;
   for (int64_t first = 0; first < args.n; first += drawing::kPiece) {
     const int64_t n = std::min(drawing::kPiece, args.n - first);
     const uint64_t* const bits = draws.of(position, first, n);
-    for (int64_t i = 0; i < n; ++i) std::swap(out[first + i], out[partner(bits[i], first + i)]);
+    for (int64_t i = first; i < first + n; ++i) {
+      // Position i would hold i before the exchange: no need to write it, nor to read it.
+      const int64_t other = partner(bits[i - first], i);
+      out[i] = out[other];
+      out[other] = i;
+    }
   }
 }
 

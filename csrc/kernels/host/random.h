@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kernels/cast.h"
+#include "kernels/host/philox_blocks.h"
 #include "kernels/random.h"
 #include "kernels/strided.h"
 
@@ -66,15 +67,16 @@ class Draws {
     const int64_t skip = first % kPerBlock<T>;
     const uint64_t group = static_cast<uint64_t>(first / kPerBlock<T>);
     const int64_t groups = (skip + n + kPerBlock<T> - 1) / kPerBlock<T>;
+    blocks_.compute(counter, group, seed, groups);
 #pragma GCC ivdep
-    for (int64_t g = 0; g < groups; ++g) {
-      split(philox(counter, group + static_cast<uint64_t>(g), seed), draws_ + g * kPerBlock<T>);
-    }
+    for (int64_t g = 0; g < groups; ++g) split(blocks_[g], draws_ + g * kPerBlock<T>);
     return draws_ + skip;
   }
 
  private:
-  T draws_[kPiece + kPerBlock<T>];
+  static constexpr int64_t kMost = kPiece / kPerBlock<T> + 1; // blocks of a piece
+  PhiloxBlocks<kMost> blocks_;
+  T draws_[kMost * kPerBlock<T>];
 };
 
 template <>

@@ -11,6 +11,9 @@ from typing import Any
 
 # One round of an operation is repeated until it lasts this long, in seconds.
 ROUND = 0.004
+# Before each round, in seconds. Threads that helped the other device poll for more work for some
+# milliseconds (OpenMP's do, and sim's), and would take cores from this round.
+PAUSE = 0.01
 MAX_REPEATS = 2000
 # Operations issued without waiting for them: fewer than any queue holds.
 ISSUED = 64
@@ -131,6 +134,7 @@ def _calibrate(operation: Operation, wait: Operation) -> int:
 
 def _round(operation: Operation, wait: Operation, count: int) -> float:
     """Microseconds of one operation in a row of `count`, with the wait for the last."""
+    time.sleep(PAUSE)
     begin = time.perf_counter()
     for _ in range(count):
         operation()
