@@ -166,7 +166,7 @@ def test_only_the_domains_that_the_change_touches_are_read(check: Check) -> None
 def test_a_comment_changes_nothing(check: Check) -> None:
     report = check(edit(ALLOCATOR, "#pragma once", "#pragma once // indeed"))
     assert report.findings == ()
-    assert report.verdict == "none: 1 file judged, nothing that a backend is built on changes"
+    assert report.verdict == "none: 1 file judged, no declaration that a backend is built on changes"
 
 
 def test_a_change_that_no_surface_reads_ends_without_reading_anything(
@@ -218,7 +218,7 @@ def test_beside_a_covered_file_one_that_is_not_takes_the_none_away(check: Check)
 
 def test_a_change_of_documents_and_tests_only_is_none(check: Check) -> None:
     report = check(NEW.format("docs/x.md", "x") + NEW.format("test/test_new.py", "x"))
-    assert report.verdict == "none: nothing to judge, nothing that a backend is built on changes"
+    assert report.verdict == "none: nothing to judge"
     assert report.not_covered == ()
 
 

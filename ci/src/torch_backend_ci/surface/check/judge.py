@@ -112,8 +112,9 @@ def verdict(findings: Collection[Finding], judged: int, not_covered: Collection[
         beside = f", and none in {_files(judged)} judged" if judged else ""
         return f"not_covered: {_files(len(not_covered))} not looked at{beside}"
     if not counted:
-        files = f"{_files(judged)} judged" if judged else "nothing to judge"
-        return f"none: {files}, nothing that a backend is built on changes"
+        if not judged:
+            return "none: nothing to judge"
+        return f"none: {_files(judged)} judged, no declaration that a backend is built on changes"
     worst = min((f.severity for f in counted), key=lambda severity: severity.rank)
     those = [f for f in counted if f.severity is worst]
     surfaces = ", ".join(dict.fromkeys(f.surface for f in those))
