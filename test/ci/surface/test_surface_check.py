@@ -166,7 +166,9 @@ def test_only_the_domains_that_the_change_touches_are_read(check: Check) -> None
 def test_a_comment_changes_nothing(check: Check) -> None:
     report = check(edit(ALLOCATOR, "#pragma once", "#pragma once // indeed"))
     assert report.findings == ()
-    assert report.verdict == "none: 1 file judged, no declaration that a backend is built on changes"
+    assert (
+        report.verdict == "none: 1 file judged, no declaration that a backend is built on changes"
+    )
 
 
 def test_a_change_that_no_surface_reads_ends_without_reading_anything(

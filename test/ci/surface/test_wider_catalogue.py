@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from cpp_trees import extract, facts
@@ -105,3 +106,19 @@ def test_a_declaration_that_both_profiles_see_is_there_once(tmp_path: Path) -> N
         "template <class T> using Value = decltype(*some<T>()); }\n"
     )
     assert [d.name for d in extract(tmp_path, text)].count("c10::Value") == 1
+
+
+def test_a_type_is_written_in_the_same_way_whatever_overloads_come_before_it(
+    tmp_path: Path,
+) -> None:
+    overload = "struct Other {};\nint operator*(Other);\n"
+    alias = (
+        "template <class T> T& some();\ntemplate <class T> using Value = decltype(*some<T>());\n"
+    )
+    written = {
+        json.dumps(d.facts)
+        for first in ("", overload)
+        for d in extract(tmp_path / str(len(first)), f"namespace c10 {{\n{first}{alias}}}\n")
+        if d.name == "c10::Value"
+    }
+    assert len(written) == 1

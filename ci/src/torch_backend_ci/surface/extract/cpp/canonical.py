@@ -13,6 +13,8 @@ from torch_backend_ci.surface.extract.cpp.libclang import Type
 NEW_HOME = "torch::headeronly"
 
 _UNNAMED = re.compile(r"\((?:anonymous|unnamed)(?: (class|struct|union|enum))? at [^()]*\)")
+# clang writes `decltype(*x)` with a space after the operator where it has seen an overload of it.
+_OPERATOR_BEFORE = re.compile(r"(?<=\()([*&!~+-]) (?=[\w:(])")
 _INLINE = re.compile(r"\b(std)::(?:__cxx11|_V2|__1)::")
 
 
@@ -50,6 +52,7 @@ class Types:
     def _written(self, text: str) -> str:
         text = _UNNAMED.sub(lambda match: f"(unnamed {match[1] or 'type'})", text)
         text = _INLINE.sub(r"\1::", text).replace("(anonymous namespace)::", "")
+        text = _OPERATOR_BEFORE.sub(r"\1", text)
         if self._pattern:
             text = self._pattern.sub(lambda m: self._moved[m[0]], text)
         for depth, names in enumerate(self._parameters):

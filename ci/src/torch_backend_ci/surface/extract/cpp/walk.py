@@ -30,7 +30,6 @@ from torch_backend_ci.surface.extract.cpp.sources import Sources
 from torch_backend_ci.surface.model import Declaration, Domain
 
 _LONGEST_MACRO = 300  # of what is shown of one
-_OPERATOR_BEFORE = re.compile(r"(?<=\()([*&!~+-]) (?=[\w:(])")
 _ARGUMENTS = re.compile(r"<[^<>]*>")  # the innermost ones
 
 
@@ -49,10 +48,8 @@ class Found:
 
     @property
     def identity(self) -> str:
-        """The same for the same declaration of another profile: clang writes `decltype(*x)` with a
-        space after the operator where it has seen an overload of it before."""
-        text = json.dumps([self.kind, self.name, self.facts], sort_keys=True)
-        return _OPERATOR_BEFORE.sub(r"\1", text)
+        """The same for the same declaration of another profile."""
+        return json.dumps([self.kind, self.name, self.facts], sort_keys=True)
 
     def declaration(self, requires: list[str]) -> Declaration:
         facts = {**self.facts, "requires": requires} if requires else self.facts
