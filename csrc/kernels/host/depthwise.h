@@ -221,6 +221,7 @@ class PhasePlanes {
               std::fill_n(to, begin, T(0));
               std::fill_n(to + end, pitch - end, T(0));
             }
+            if (begin == end) continue;
             const int64_t from = (z * window.source[1] + at) * size + first + begin * step;
             loadLine<T, E>(to + begin, source, from, end - begin, step);
           }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "kernels/permutation.h"
 #include "kernels/random.h"
@@ -17,10 +18,8 @@ inline void permute(Launch& launch, const puone_randperm_args& args, int64_t* ou
     const int64_t n = std::min(drawing::kPiece, args.n - first);
     const uint64_t* const bits = draws.of(position, first, n);
     for (int64_t i = first; i < first + n; ++i) {
-      // Position i would hold i before the exchange: no need to write it, nor to read it.
-      const int64_t other = partner(bits[i - first], i);
-      out[i] = out[other];
-      out[other] = i;
+      out[i] = i;
+      std::swap(out[i], out[partner(bits[i - first], i)]);
     }
   }
 }

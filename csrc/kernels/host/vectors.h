@@ -27,7 +27,8 @@ constexpr int64_t kLanes64 = kVectorBytes / 8;
 /// instruction: they widen halves that lie side by side.
 inline Lanes64 productOfLowHalves(Lanes64 a, Lanes64 b) {
 #if defined(__AVX512F__)
-  return (Lanes64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+  // GCC takes the result's lanes in _mm512_mul_epu32 for uninitialised.
+  return (Lanes64)_mm512_maskz_mul_epu32((__mmask8)-1, (__m512i)a, (__m512i)b);
 #elif defined(__AVX2__)
   return (Lanes64)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 #elif defined(__SSE2__) && !defined(__AVX__)

@@ -11,8 +11,8 @@ from typing import Any
 
 # One round of an operation is repeated until it lasts this long, in seconds.
 ROUND = 0.004
-# Before each round, in seconds. Threads that helped the other device poll for more work for some
-# milliseconds (OpenMP's do, and sim's), and would take cores from this round.
+# Before each round, in seconds. Threads that helped the other device poll for more work for a while
+# (GNU OpenMP's for some milliseconds), and would take cores from this round.
 PAUSE = 0.01
 MAX_REPEATS = 2000
 # Operations issued without waiting for them: fewer than any queue holds.
@@ -98,9 +98,10 @@ def alternate_issue(
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         for operation, found in zip((on_device, on_cpu), times, strict=True):
+            time.sleep(PAUSE)
             operation()
             wait()
-            found.append(_round(operation, _nothing_to_wait_for, ISSUED))
+            found.append(_timed(operation, _nothing_to_wait_for, ISSUED))
             wait()
     return _row(name, *times)
 
@@ -129,12 +130,17 @@ def _calibrate(operation: Operation, wait: Operation) -> int:
     for _ in range(3):
         operation()
     wait()
-    return max(1, min(MAX_REPEATS, int(ROUND * 1e6 / _round(operation, wait, 2))))
+    return max(1, min(MAX_REPEATS, int(ROUND * 1e6 / _timed(operation, wait, 2))))
 
 
 def _round(operation: Operation, wait: Operation, count: int) -> float:
-    """Microseconds of one operation in a row of `count`, with the wait for the last."""
+    """As _timed(), when no threads of another round poll any more."""
     time.sleep(PAUSE)
+    return _timed(operation, wait, count)
+
+
+def _timed(operation: Operation, wait: Operation, count: int) -> float:
+    """Microseconds of one operation in a row of `count`, with the wait for the last."""
     begin = time.perf_counter()
     for _ in range(count):
         operation()
