@@ -25,6 +25,41 @@ def test_another_default_of_an_argument_is_told() -> None:
     assert "`2`" in found.message and "`1`" in found.message
 
 
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("true", "! false"),
+        ("1048576", "1024 * 1024"),
+        ("- 1", "( - 1 )"),
+        ("0", "0UL"),
+        ("0x10u", "1 << 4"),
+        ("1.5f", "1.5"),
+        ("MemoryFormat :: Contiguous", "at :: MemoryFormat :: Contiguous"),
+        ("c10 :: nullopt", "std :: nullopt"),
+    ],
+)
+def test_a_default_that_is_written_in_another_way_is_no_other_one(was: str, now: str) -> None:
+    assert diff(snapshot(with_default(was)), snapshot(with_default(now))) == []
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("true", "! true"),
+        ("0x1f", "0x1"),
+        ("1 << 99999", "1 << 3"),
+        ("2 ** 99999999", "1"),
+        ("f ( )", "g ( )"),
+        ("__import__ ( 'os' )", "1"),
+        ("at :: Contiguous", "at :: Preserve"),
+        ("1" * 5000, "1"),
+    ],
+)
+def test_a_default_that_may_be_another_one_is_told(was: str, now: str) -> None:
+    (found,) = diff(snapshot(with_default(was)), snapshot(with_default(now)))
+    assert found.rule == "default_changed"
+
+
 def test_another_default_implementation_of_a_virtual_is_told() -> None:
     whole = class_("c10::A")
     was, now = (virtual("c10::A::f", body=body) for body in ("0123", "4567"))

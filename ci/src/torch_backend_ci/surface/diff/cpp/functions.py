@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torch_backend_ci.surface.diff.cpp import literals
 from torch_backend_ci.surface.diff.cpp.calls import difference, required, still_called, template_of
 from torch_backend_ci.surface.diff.cpp.hierarchy import (
     Hierarchy,
@@ -20,6 +21,7 @@ from torch_backend_ci.surface.diff.cpp.types import (
     gives,
     passes,
     same_but_for_sizes,
+    unqualified,
     without_defaults,
 )
 from torch_backend_ci.surface.diff.pairing import scope, simple
@@ -304,9 +306,17 @@ def _values_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
         return
     pairs = zip(was.facts.get("parameters", ()), now.facts.get("parameters", ()), strict=True)
     for place, (old, new) in enumerate(pairs, start=1):
-        if old.get("value") and new.get("value") and old["value"] != new["value"]:
+        if old.get("value") and new.get("value") and not _same_value(old["value"], new["value"]):
             words = {"was_value": old["value"], "now_value": new["value"]}
             yield finding("default_changed", was, now, parameter=place, **words)
+
+
+def _same_value(old: str, new: str) -> bool:
+    """Whether two defaults are one value, written in two ways perhaps."""
+    amounts = literals.amount(old), literals.amount(new)
+    if None not in amounts:
+        return amounts[0] == amounts[1]
+    return unqualified(old) == unqualified(new)
 
 
 def _facts_differ(fact: str, was: Declaration, now: Declaration) -> bool:
