@@ -349,6 +349,16 @@ def test_a_kernel_that_the_cpu_lacks_is_no_refusal(dev: Device) -> None:
         topic.judge(dev, Sample(torch.ones(2), refused=True))
 
 
+@pytest.mark.parametrize("accelerator", [False, True])
+def test_an_error_that_the_cpu_does_not_raise_is_not_asked_of_any_device(
+    accelerator: bool,
+) -> None:
+    device = mock.Mock(is_accelerator=accelerator)
+    sample = Sample(torch.ones(2), error=(ValueError, "what the database says"))
+    with pytest.raises(Incomparable, match="nothing was raised; expected ValueError"):
+        Error(operator("sinh")).judge(device, sample)
+
+
 def test_a_result_that_the_cpu_gets_wrong_is_not_asked_of_the_device(dev: Device) -> None:
     op = operator("sinh")
 
