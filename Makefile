@@ -418,14 +418,16 @@ $(VENV)/.github-%:
 	@touch $@
 
 # torch by itself: its index has no other package, and where it cannot be reached, or is not needed,
-# pip loses a moment only.
+# pip loses a moment only. The second step keeps its version: pip would take another torch where the
+# rest does not fit this one.
 $(VENV)/.suite-development-%:
 	$(virtual_environment)
 	@echo "$(if $(filter conformance,$(MAKECMDGOALS)),step 1 of 3: )install torch and what the suite needs into $(VENV): about 1 min and 1.2 GB"
 	@rm -f $(VENV)/.suite-*
 	@$(INSTALL) --no-deps --retries=1 $(addprefix --extra-index-url=,$(TORCH_INDEX)) \
 	  --requirement requirements/torch.txt
-	@$(INSTALL) $(patsubst %,--requirement requirements/%.txt,build run) torch
+	@$(INSTALL) --constraint requirements/torch.txt \
+	  $(patsubst %,--requirement requirements/%.txt,build run) torch
 	@touch $@
 
 # torch first, by what the pin says of its file; then what it asks for, and the rest.
@@ -436,7 +438,7 @@ $(VENV)/.suite-%: | $(TOOLS)
 	@$(INSTALL) --no-deps --requirement $(VENV)/torch.txt
 	@sed '/^torch==/d' requirements/torch.txt > $(VENV)/beside-torch.txt
 	@$(INSTALL) --requirement $(VENV)/beside-torch.txt \
-	  $(patsubst %,--requirement requirements/%.txt,build run) torch
+	  $(patsubst %,--requirement requirements/%.txt,build run) $$(cut -d' ' -f1 $(VENV)/torch.txt)
 	@touch $@
 
 # Nothing in these depends on which torch there is.
