@@ -52,7 +52,7 @@ void loadLine(T* to, const unsigned char* from, int64_t first, int64_t n, Step s
   }
 }
 
-/// The other way round, from the beginning of `to`.
+/// Element i * step of `to` = from[i], for i < n.
 template <class T, class E, class Step>
 void storeLine(unsigned char* to, const T* from, int64_t n, Step step) {
   if constexpr (std::is_same_v<E, T> && std::is_same_v<Step, One>) {

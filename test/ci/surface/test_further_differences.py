@@ -46,6 +46,7 @@ def test_a_default_that_is_written_in_another_way_is_no_other_one(was: str, now:
     ("was", "now"),
     [
         ("true", "! true"),
+        ("0", "! 0 | 2"),
         ("0x1f", "0x1"),
         ("1 << 99999", "1 << 3"),
         ("2 ** 99999999", "1"),

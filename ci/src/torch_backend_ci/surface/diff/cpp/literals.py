@@ -19,9 +19,8 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
-    ast.Not: operator.not_,
 }
-_PYTHON = {"true": "True", "false": "False", "!": "not"}
+_PYTHON = {"true": "True", "false": "False"}
 _SUFFIXED = re.compile(r"(0[xX][0-9a-fA-F]+(?=[uUlL]+$)|[\d.]+)(?:[uUlL]{1,3}|[fF])")
 _LONGEST = 100  # of the text: a patch may have anything in it
 _MOST_SHIFT = 64
@@ -31,6 +30,9 @@ def amount(tokens: str) -> int | float | None:
     """The number or truth value, if there are only literals in it, and no division."""
     if len(tokens) > _LONGEST:
         return None
+    if tokens.startswith("! "):  # of one word: Python's `not` is of all that follows
+        truth = amount(tokens[2:]) if tokens.count(" ") == 1 else None
+        return None if truth is None else not truth
     words = (_PYTHON.get(word, word) for word in tokens.split())
     words = (match[1] if (match := _SUFFIXED.fullmatch(word)) else word for word in words)
     try:
