@@ -72,7 +72,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "ENVIRONMENT": str(args.environment.resolve())}
         if args.warm:
-            list(timed(Path(folder, "warm"), args.rev, environment, STEPS[:2]))
+            list(timed(Path(folder, "clone"), args.rev, environment, STEPS[:2]))
         total = 0.0
         for title, seconds in timed(Path(folder, "clone"), args.rev, environment, STEPS):
             print(f"{title:30}{seconds:7.1f} s", flush=True)
