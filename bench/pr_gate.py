@@ -42,7 +42,7 @@ STEPS = (
     Step(
         "surface check",
         "torch-backend-ci surface check --base .venv --patch change.patch"
-        " --format json -o findings.json",
+        " --format json --fail-on never -o findings.json",
     ),
     Step("suite, PR tier", "make shard"),
     Step("the gate's machine, set up", "git clone --quiet . gate && make --directory=gate tools"),
