@@ -313,6 +313,8 @@ def _values_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
 
 def _same_value(old: str, new: str) -> bool:
     """Whether two defaults are one value, written in two ways perhaps."""
+    if old == new:
+        return True
     amounts = literals.amount(old), literals.amount(new)
     if None not in amounts:
         return amounts[0] == amounts[1]
