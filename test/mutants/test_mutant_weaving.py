@@ -165,3 +165,15 @@ def test_an_error_on_a_line_without_any_accuses_the_nearest_one_before_it(tmp_pa
     end = text.count("\n")
     assert tree.accused(f"../tree/{name}:{end}:5: error: not declared\n") == {last}
     assert not tree.accused(f"../tree/{name}:1:5: error: not declared\n")
+
+
+def test_an_error_in_a_macro_accuses_the_mutants_of_the_function_s_file(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    name = "csrc/runtime/launch_debugging.cpp"
+    chosen = dict(enumerate(apart(mutants(Source(name, (ROOT / name).read_bytes())))))
+    tree.weave(chosen)
+    said = (
+        f"../tree/{name}: In function 'void puone::debugLaunches(puone_hal_api&)':\n"
+        "../tree/csrc/hal/hal.h:473:31: error: invalid initialization of reference\n"
+    )
+    assert tree.accused(said) == set(chosen)

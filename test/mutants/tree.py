@@ -20,6 +20,8 @@ SWITCHES = HERE / "mutants.h"
 #: What the backend and the simulated device are built from.
 SOURCES = ("CMakeLists.txt", "cmake", "csrc", "reference_backend")
 _SAID = re.compile(r"^(\S+?):(\d+):(?:\d+:)? +(fatal error|error|required from|note|  )?", re.M)
+# The file of the function that the next error is in, as GCC says it.
+_INSIDE = re.compile(r"^(\S+?): In [^\n]*:$", re.M)
 
 
 _COMPILE = "<CMAKE_CXX_COMPILER> <DEFINES> <INCLUDES> <FLAGS>"
@@ -94,7 +96,8 @@ class Tree:
 
         Where there is none, the error may follow from another line, such as that of a declaration:
         then it is the nearest mutant before it, and the next build tells whether it was that one.
-        A relative path is relative to the build directory.
+        An error in what a macro stands for has the place of the macro alone: then it may be any
+        mutant of the file whose function has it. Relative paths are relative to the build directory.
         """
         errors: set[int] = set()
         others: set[int] = set()
@@ -109,7 +112,8 @@ class Tree:
             errors.update(found)
             before = [number for number, where in lines.items() if where.stop <= line]
             nearest.update(before[-1:])
-        return errors or others or nearest
+        inside = {number for path in _INSIDE.findall(said) for number in self._lines(path)}
+        return errors or others or nearest or inside
 
     def _lines(self, path: str) -> Mapping[int, range]:
         """Which lines of a file that the compiler names are whose, in the order of the file."""
