@@ -97,7 +97,7 @@ class Tree:
         Where there is none, the error may follow from another line, such as that of a declaration:
         then it is the nearest mutant before it, and the next build tells whether it was that one.
         An error in what a macro stands for has the place of the macro alone: then it may be any
-        mutant of the file whose function has it. Relative paths are relative to the build directory.
+        mutant of the file whose function has it. Relative paths are relative to the build.
         """
         errors: set[int] = set()
         others: set[int] = set()
