@@ -30,8 +30,9 @@ from torch_conformance.spec.versions import version_in
 # What is made of operators that ran by CPU fallback, and the capability that counts them.
 FALLBACK_POLICIES = ALLOW, WARN, FORBID = ("allow", "warn", "forbid")
 COUNTER = "fallback_counter"
-# Checks before a worker is replaced: loading a backend again takes as long as ten of most checks.
-CHUNK = 100
+# Checks before a worker is replaced: loading a backend again takes as long as ten of most checks,
+# and much longer where there is a real device.
+CHUNK = 250
 # What stands in a report where an exception has no text.
 NOTHING_SAID = "nothing was said"
 

@@ -52,7 +52,7 @@ REPRESENTATIVES = ("float32", "int64", "complex64", "bool", "float64", "float8_e
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError)
 
 #: What a topic uses of an operator's samples where `forward` has used all: pooling has 1,440.
-SOME = 128
+SOME = 32
 
 # Two results of the CPU that differ by more than this are not two roundings of one.
 PLAIN = 3e-2

@@ -51,7 +51,7 @@ def phase_report(item: CheckItem, when: Phase) -> pytest.TestReport:
     made = pytest.TestReport(
         nodeid=item.nodeid,
         location=item.location,
-        keywords=dict.fromkeys((*item.keywords, *item.extra_keyword_matches), 1),
+        keywords=item.names,
         outcome=_pytest_outcome(result) if call else "passed",
         longrepr=_longrepr(item, item.ended) if call else None,
         when=when,

@@ -6,8 +6,9 @@ The node id of a check is ``<file>::<backend>::<check id>``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -92,6 +93,11 @@ class CheckItem(pytest.Item):
             node.add_marker(catalogue[id].level)
             node.user_properties.append(("requirement", id))
         return node
+
+    @cached_property
+    def names(self) -> Mapping[str, Literal[1]]:
+        """What -k selects it by, as reports of pytest have it."""
+        return dict.fromkeys((*self.keywords, *self.extra_keyword_matches), 1)
 
     @property
     def backend(self) -> str:
