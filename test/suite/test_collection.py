@@ -16,6 +16,7 @@ def pytest_collection_modifyitems():
 
 def pytest_unconfigure():
     Path("afterwards").write_text(str(gc.isenabled()))
+    Path("frozen").write_text(str(gc.get_freeze_count() > 0))
 """
 
 
@@ -26,3 +27,4 @@ def test_garbage_is_collected_but_not_while_checks_are(tmp_path: Path) -> None:
     assert run.code == 0, run.text
     assert (tmp_path / "collecting").read_text() == "False"
     assert (tmp_path / "afterwards").read_text() == "True"
+    assert (tmp_path / "frozen").read_text() == "True", "all tests are looked at again at the end"

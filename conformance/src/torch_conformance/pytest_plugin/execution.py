@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -106,6 +107,9 @@ def run(session: Session, suite: Suite, items: Mapping[str, CheckItem], emit: Em
         finally:
             _identify(session, runner)
             runner.close()
+            if isinstance(runner, Pool):
+                # It has unfrozen the tests, too, among which pytest looks for garbage at its end.
+                gc.freeze()
     except CannotLoad as error:
         session.cannot_load = str(error)
         assert session.report is not None

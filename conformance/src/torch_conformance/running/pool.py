@@ -145,6 +145,7 @@ class Pool:
         for worker in list(self._workers):
             self._remove(worker)
         self._selector.close()
+        gc.unfreeze()
 
     # Starting and feeding workers
 
