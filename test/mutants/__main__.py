@@ -9,7 +9,8 @@
 
 Half of a sample is of the group `operators`, half of the group `device` (scope.yaml). The mutants
 are compiled into one library; the suite runs once to find out which checks reach which mutant, and
-then for each mutant the checks that reach it, until one fails. The result is in
+then for each mutant the checks that reach it, until one fails. What survives of the simulated
+driver and its kernels meets the suite of drivers (hal_conformance). The result is in
 build/mutants/SEED/score.md. The status is 0 when the score is known, whatever it is, and 2 when it
 is not.
 """
@@ -125,6 +126,7 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
         )
         if options.mutant:
             print(f"    {verdict.outcome} {verdict.message}")
+    _ask_driver_suite(options, mutants, record, tree)
     text = score.markdown(mutants, record.verdicts, seed)
     (folder / "score.md").write_text(text)
     if options.summary:
@@ -132,6 +134,34 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
             summary.write(text)
     print(f"\n{text.partition('## Survivors')[0]}\nsurvivors: {folder / 'score.md'}")
     return 0
+
+
+def _ask_driver_suite(
+    options: argparse.Namespace, mutants: dict[int, Mutant], record: Record, tree: Tree
+) -> None:
+    """Let the suite of drivers judge what survived the suite of backends."""
+    from mutants.driver_suite import DriverSuite, is_of_driver
+
+    alive = [
+        number
+        for number, one in record.verdicts.items()
+        if not (one.killed or one.equivalent or one.broken)
+        and (one.driver_tests is None or number in (options.mutant or ()))
+        and is_of_driver(mutants[number].file)
+    ]
+    if not alive:
+        return
+    print(f"the suite of drivers, for {len(alive)} that survived", flush=True)
+    suite = DriverSuite(tree, options.processes)
+    covered = suite.coverage()
+    plans = {number: covered.plan(number, options.limit)[0] for number in alive}
+    for verdict in suite.judge(plans):
+        before = record.verdicts[verdict.number]
+        merged = msgspec.structs.replace(verdict, ran=before.ran, reached=before.reached)
+        if not merged.killed:
+            merged = msgspec.structs.replace(merged, skipped=before.skipped)
+        record.add(merged)
+        print(f"  {_line(mutants, merged)}", flush=True)
 
 
 def _line(mutants: dict[int, Mutant], verdict: Verdict) -> str:

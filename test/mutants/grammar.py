@@ -48,7 +48,7 @@ _CONSTANT = {
     *("array_declarator", "bitfield_clause", "type_descriptor", "lambda_capture_specifier"),
     *("string_literal", "string", "comment", "ERROR", "linkage_specification_string"),
     *("using_declaration", "import_statement", "import_from_statement", "type", "decorator"),
-    *("function_declarator", "match_statement", "string_content"),
+    *("function_declarator", "match_statement", "string_content", "alignas_qualifier"),
 }
 _FUNCTIONS = {"function_definition", "lambda_expression", "lambda"}
 

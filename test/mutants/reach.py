@@ -6,8 +6,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class Coverage:
 
     def checks_for(self, mutant: int, owners: Collection[str] = ()) -> list[str]:
         """Those that reach it: of its owners, the chapters that should notice it, before others;
-        those first that reach little else, then the quick ones.
+        those first that reach little else, then the quick ones; one of each name before a second.
 
         What every start of the backend reaches may change any check. Checks that reach it only
         because they start an interpreter are slow, and few of them would fit the time.
@@ -60,16 +60,39 @@ class Coverage:
                 id,
             )
 
-        return sorted(self.seconds if starts else found, key=rank)
+        ranked = sorted(self.seconds if starts else found, key=rank)
+        turns = dict(zip(ranked, _turns(ranked), strict=True))
+        return sorted(ranked, key=lambda id: (*rank(id)[:3], turns[id]))
 
     def plan(
         self, mutant: int, limit: float, owners: Collection[str] = ()
     ) -> tuple[list[str], int]:
-        """The checks for it that end within `limit` seconds, and how many there is no time for."""
+        """The checks for it that end within `limit` seconds, and how many there is no time for.
+
+        The owners have half of the time, and what the others leave of the rest.
+        """
         checks = self.checks_for(mutant, owners)
+        first = [id for id in checks if chapter_of(id) in owners]
+        first = first[: self._fitting(first, limit / 2)]
+        taken = frozenset(first)
+        others = [id for id in checks if id not in taken and chapter_of(id) not in owners]
+        rest = [id for id in checks if id not in taken and chapter_of(id) in owners]
+        ordered = [*first, *others, *rest]
+        fit = self._fitting(ordered, limit)
+        return ordered[:fit], len(checks) - fit
+
+    def _fitting(self, checks: list[str], limit: float) -> int:
         ends = itertools.accumulate(self.seconds[id] for id in checks)
-        fit = sum(end <= limit for end in ends)
-        return checks[:fit], len(checks) - fit
+        return sum(end <= limit for end in ends)
+
+
+def _turns(checks: Iterable[str]) -> Iterator[int]:
+    """Of each check, how many of its name, whose cases differ, come before it."""
+    seen: Counter[str] = Counter()
+    for id in checks:
+        name = id.partition(":")[0]
+        yield seen[name]
+        seen[name] += 1
 
 
 def record() -> None:
@@ -101,14 +124,17 @@ def _write(check: str, marks: Any, seconds: float = 0.0) -> None:
         log.write(json.dumps([check, round(seconds, 4), reached]) + "\n")
 
 
-def load(logs: Iterable[Path], checks: Collection[str]) -> Coverage:
-    """What the processes wrote; what is not one of the checks is a probe, at every start."""
+def load(logs: Iterable[Path], checks: Collection[str] | None = None) -> Coverage:
+    """What the processes wrote; what is not one of the checks is a probe, at every start.
+
+    Without `checks`, everything is a check.
+    """
     found = Coverage()
     every: defaultdict[str, set[int]] = defaultdict(set)
     for log in logs:
         for line in log.read_text().splitlines():
             check, seconds, reached = json.loads(line)
-            if check in checks:
+            if checks is None or check in checks:
                 every[check].update(reached)
                 found.seconds[check] = max(seconds, found.seconds.get(check, 0.0))
             else:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import sqrt
 
 from mutants.rules import Mutant
-from mutants.sample import chapter_of, folder_of, group_of, owners_of
+from mutants.sample import DRIVERS, chapter_of, folder_of, group_of, owners_of
 from mutants.verdicts import Verdict
 
 Z = 1.96  # a confidence of 95 %
@@ -36,6 +36,7 @@ def _lines(
     yield f"# Mutants: {len(judged)} of seed {seed}"
     yield ""
     yield "A mutant is killed if a check of the suite fails on it. The interval is Wilson's, 95 %."
+    yield "The suite of drivers (hal_conformance) is asked about those of the driver that survive."
     yield "Equivalent mutants are left out: they compile to the same code, or a person said why."
     yield ""
     yield from _table("Group", judged, lambda mutant: group_of(mutant.file))
@@ -49,6 +50,8 @@ def _lines(
         said = "no check reaches it" if not one.reached else f"{one.ran} checks ran"
         if one.skipped:
             said += f", {one.skipped} that reach it were left out"
+        if one.driver_tests:
+            said += f", {one.driver_tests} tests of drivers ran"
         yield f"- {one.number}: {mutant} ({said})"
     broken = [one for one in verdicts.values() if one.broken]
     yield from (f"- no trial of {mutants[one.number]}: {one.broken}" for one in broken)
@@ -60,16 +63,18 @@ def _table(
     groups: defaultdict[str, list[Verdict]] = defaultdict(list)
     for mutant, verdict in judged:
         groups[key(mutant)].append(verdict)
-    yield f"| {title} | mutants | equivalent | killed | score | interval |"
-    yield "| --- | ---: | ---: | ---: | ---: | --- |"
+    yield f"| {title} | mutants | equivalent | killed | by the drivers' suite | score | interval |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
     for name, verdicts in sorted(groups.items()):
         killed = sum(one.killed for one in verdicts)
+        below = sum(one.killed and chapter_of(one.by) == DRIVERS for one in verdicts)
         same = sum(bool(one.equivalent) and not one.killed for one in verdicts)
         count = len(verdicts) - same
         low, high = interval(killed, count)
         share = f"{killed / count:.0%}" if count else "-"
         yield (
-            f"| {name} | {len(verdicts)} | {same} | {killed} | {share} | {low:.0%} to {high:.0%} |"
+            f"| {name} | {len(verdicts)} | {same} | {killed} | {below} | {share} "
+            f"| {low:.0%} to {high:.0%} |"
         )
     yield ""
 
@@ -77,7 +82,7 @@ def _table(
 def _chapters(judged: Iterable[tuple[Mutant, Verdict]]) -> Iterator[str]:
     killed = [(mutant, one) for mutant, one in judged if one.killed]
     kills = Counter(chapter_of(one.by) for _, one in killed)
-    own = sum(chapter_of(one.by) in owners_of(mutant.file) for mutant, one in killed)
+    own = sum(chapter_of(one.by) in (DRIVERS, *owners_of(mutant.file)) for mutant, one in killed)
     share = f" ({own / len(killed):.0%})" if killed else ""
     yield f"A chapter that owns the changed source (owners.yaml) made {own} of the kills{share}."
     yield ""

@@ -61,3 +61,21 @@ def test_the_checks_of_a_mutant_end_where_its_time_ends(covered: reach.Coverage)
     assert covered.plan(3, limit=60) == (["copy/slow", "copy/quick", "copy/wide"], 0)
     assert covered.plan(3, limit=9.2) == (["copy/slow", "copy/quick"], 1)
     assert covered.plan(3, limit=1) == ([], 3)
+
+
+def test_each_name_has_its_turn_before_one_has_a_second() -> None:
+    covered = reach.Coverage(
+        {id: frozenset({3}) for id in ("copy/a:x", "copy/a:y", "copy/b", "event/c")},
+        {"copy/a:x": 0.1, "copy/a:y": 0.2, "copy/b": 0.5, "event/c": 0.1},
+        by_mutant={3: ["copy/a:x", "copy/a:y", "copy/b", "event/c"]},
+    )
+    assert covered.checks_for(3, ["copy"]) == ["copy/a:x", "copy/b", "copy/a:y", "event/c"]
+
+
+def test_owners_leave_half_of_the_time_to_others() -> None:
+    seconds = {"copy/a": 3.0, "copy/b": 4.0, "event/c": 2.0, "event/d": 2.5}
+    covered = reach.Coverage(
+        {id: frozenset({3}) for id in seconds}, seconds, by_mutant={3: list(seconds)}
+    )
+    assert covered.plan(3, 10, ["copy"]) == (["copy/a", "event/c", "event/d"], 1)
+    assert covered.plan(3, 20, ["copy"]) == (["copy/a", "copy/b", "event/c", "event/d"], 0)

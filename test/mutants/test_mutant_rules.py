@@ -90,6 +90,7 @@ def test_what_only_the_compiler_evaluates_is_left_alone(text: str) -> None:
 
 def test_constants_inside_a_function_are_left_alone_where_they_must_be_constants() -> None:
     body = "constexpr int k = 1 + n; if constexpr (sizeof(T) < 4) { } std::array<int, 3> a;"
+    body += " alignas(64) char b[2];"
     assert not found("a.cpp", f"void f() {{ {body} }}")
 
 

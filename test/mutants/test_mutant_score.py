@@ -10,6 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as replace_struct
 from mutants import sample, score
 from mutants.equivalent import BY_HAND, including
 from mutants.rules import Mutant
@@ -93,12 +94,24 @@ def test_the_score_counts_no_equivalent_mutant_and_lists_survivors() -> None:
     ]
     placed = {n: replace(one, file="csrc/runtime/stream.cpp") for n, one in mutants.items()}
     text = score.markdown(placed, {one.number: one for one in said}, 7)
-    assert "| device | 4 | 1 | 1 | 33% | 6% to 79% |" in text
+    assert "| device | 4 | 1 | 1 | 0 | 33% | 6% to 79% |" in text
     assert "## Survivors: 2" in text
     assert "(5 checks ran, 4 that reach it were left out)" in text
     assert "(no check reaches it)" in text
     assert "| stream | 1 |" in text
     assert "A chapter that owns the changed source (owners.yaml) made 1 of the kills (100%)" in text
+
+
+def test_a_kill_by_the_suite_of_drivers_is_counted_and_named() -> None:
+    mutant = Mutant("csrc/drivers/sim/memory.cpp", 1, 0, 1, "operator", "a < b", "a <= b")
+    alive = Verdict(1, ran=3, reached=3, driver_tests=7)
+    killed = replace_struct(alive, killed=True, by="drivers/test_memory.py::test_a")
+    text = score.markdown({1: mutant}, {1: killed}, 7)
+    assert "| device | 1 | 0 | 1 | 1 | 100% |" in text
+    assert "| drivers | 1 |" in text
+    assert "made 1 of the kills (100%)" in text
+    text = score.markdown({1: mutant}, {1: alive}, 7)
+    assert "(3 checks ran, 7 tests of drivers ran)" in text
 
 
 def test_every_source_has_owners_and_every_owner_is_a_chapter() -> None:

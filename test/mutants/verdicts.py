@@ -23,6 +23,8 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """Checks that reach it."""
     skipped: int = 0
     """Of these, those that were left out, because they take too long together."""
+    driver_tests: int | None = None
+    """Tests of drivers that were run, too; None: they have not been asked."""
     equivalent: str = ""
     """Why it is no defect at all."""
     seconds: float = 0.0
