@@ -35,6 +35,7 @@ py::dict toDict(const c10::CachingAllocator::DurationStat& stat) {
   dict["max"] = stat.max;
   dict["min"] = stat.min;
   dict["count"] = stat.count;
+  dict["avg"] = stat.count == 0 ? 0 : stat.total / stat.count;
   return dict;
 }
 

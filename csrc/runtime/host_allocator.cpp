@@ -7,6 +7,9 @@
 #include "runtime/event.h"
 #include "runtime/stream.h"
 
+#include <chrono>
+#include <mutex>
+
 namespace puone {
 namespace {
 
@@ -35,6 +38,28 @@ class UseEvent {
   bool recorded_ = false;
 };
 
+// Adds how long it lives, in microseconds, to a statistic.
+class Timed {
+ public:
+  Timed(std::mutex& mutex, c10::CachingAllocator::DurationStat& stat)
+      : mutex_(mutex), stat_(stat) {}
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+  ~Timed() {
+    using std::chrono::microseconds;
+    const auto lasted = std::chrono::duration_cast<microseconds>(Clock::now() - begin_);
+    const std::lock_guard lock(mutex_);
+    stat_.increase(lasted.count());
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::mutex& mutex_;
+  c10::CachingAllocator::DurationStat& stat_;
+  Clock::time_point begin_ = Clock::now();
+};
+
 struct HostAllocatorImpl final : at::CachingHostAllocatorImpl<Stream, UseEvent> {
  public:
   // A graph would use the memory at each replay, when its owner has long freed it.
@@ -45,10 +70,12 @@ struct HostAllocatorImpl final : at::CachingHostAllocatorImpl<Stream, UseEvent> 
 
  private:
   void allocate_host_memory(size_t size, void** ptr) override {
+    const Timed timed(stats_.timing_mutex_, stats_.host_alloc_time);
     PUONE_CHECK(hal().host_malloc(size, ptr));
   }
 
   void free_block(at::HostBlock<Stream>* block) override {
+    const Timed timed(stats_.timing_mutex_, stats_.host_free_time);
     PUONE_CHECK(hal().host_free(block->ptr_));
   }
 

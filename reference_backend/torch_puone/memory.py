@@ -65,7 +65,12 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
 
 
 def host_memory_stats() -> OrderedDict[str, Any]:
-    """Statistics of the pinned host memory allocator."""
+    """Statistics of the pinned host memory allocator, under torch.cuda's keys.
+
+    Blocks and bytes are followed by ".{current,peak,allocated,freed}". "host_alloc_time" and
+    "host_free_time", the time in the driver, are in microseconds and followed by
+    ".{total,max,min,count,avg}".
+    """
     return OrderedDict(sorted(_flatten(host_memory_stats_as_nested_dict())))
 
 

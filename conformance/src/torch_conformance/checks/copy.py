@@ -663,6 +663,16 @@ def a_pinned_copy_to_the_device_does_not_wait(dev: Device) -> None:
     dev.assert_equal(target, source)
 
 
+@check("copy/pinned_h2d_lazy:strided", "COPY-017", needs=("pinned_memory", "async_copy", "delay"))
+def a_pinned_copy_to_a_strided_target_does_not_wait(dev: Device) -> None:
+    """A non_blocking copy from pinned memory returns at once for a target that is not dense."""
+    source = ramp((1024, 64)).pin_memory()
+    target = torch.zeros(1024, 128, device=dev.device())[:, ::2]
+    dev.synchronize()
+    while_held(dev, lambda: target.copy_(source, non_blocking=True))
+    dev.assert_equal(target, source)
+
+
 @check("copy/pinned_d2h_lazy", "COPY-017", needs=("pinned_memory", "async_copy", "delay"))
 def a_copy_to_pinned_memory_does_not_wait(dev: Device) -> None:
     """A non_blocking copy to pinned memory returns at once and is complete after synchronising."""

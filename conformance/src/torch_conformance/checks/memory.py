@@ -22,6 +22,7 @@ from torch_conformance.authoring.api import (
     Device,
     check,
     in_thread,
+    in_threads,
     raised,
     tail,
     while_held,
@@ -2297,3 +2298,156 @@ def the_history_has_what_the_driver_gave(dev: Device) -> None:
     assert live == {s["address"]: s["total_size"] for s in _segments(found)}
     assert taken >= kept.nbytes + 3 * LARGE, f"segments of {taken} bytes were taken"
     assert returned >= 3 * LARGE, f"segments of {returned} bytes were returned"
+
+
+def _freed(dev: Device) -> None:
+    block = _bytes(dev, 7000)
+    del block
+
+
+#: The argument `context` -> whether blocks, allocations and frees have stacks by it. Whether a free
+#: has that of its allocation where it has none of its own is left to the backend.
+_CONTEXTS: dict[str, tuple[str | None, bool, bool, bool | None]] = {
+    "none": (None, False, False, False),
+    "state": ("state", True, False, False),
+    "alloc": ("alloc", True, True, None),
+    "all": ("all", True, True, True),
+}
+
+
+@check("memory/history_contexts", "MEM-060", cases=_CONTEXTS, needs=("memory_history",))
+def the_history_has_the_stacks_that_were_asked_for(dev: Device, case: str) -> None:
+    """Blocks, entries of allocations and entries of frees have a stack if `context` says so."""
+    context, of_block, of_alloc, of_free = _CONTEXTS[case]
+    with _on_first_device(dev), _history(dev, context=context) as snapshot:
+        before = _in_use(snapshot())
+        kept = _bytes(dev, 5000)
+        _freed(dev)
+        found = snapshot()
+        del kept
+    blocks = [block for address, block in _in_use(found).items() if address not in before]
+    assert [bool(block["frames"]) for block in blocks] == [of_block], "the stack of the block"
+    for action, expected in (("alloc", of_alloc), ("free_requested", of_free)):
+        entries = [e for e in found["device_traces"][0] if e["action"] == action]
+        assert entries, f"no entry {action}"
+        if expected is not None:
+            has = [bool(entry["frames"]) for entry in entries]
+            assert all(one is expected for one in has), f"entries {action} have stacks: {has}"
+
+
+@check("memory/history:stack_of_a_free", "MEM-060", needs=("memory_history",))
+def the_history_names_the_line_that_freed(dev: Device) -> None:
+    """The innermost frame of ours, of a free, is the function that dropped the tensor."""
+    with _on_first_device(dev), _history(dev) as snapshot:
+        _freed(dev)
+        entries = snapshot()["device_traces"][0]
+    freed = [entry for entry in entries if entry["action"] == "free_requested"]
+    assert len(freed) == 1, f"{len(freed)} entries free_requested of one tensor"
+    ours = [frame["name"] for frame in freed[0]["frames"] if frame["filename"] == __file__]
+    assert ours[:1] == ["_freed"], f"the stack is {ours[:4]}"
+
+
+@check("memory/history:streams", "MEM-061", needs=("memory_history", "streams"))
+def the_history_names_the_stream_of_the_memory(dev: Device) -> None:
+    """Entries and blocks of a side stream name one stream, those of the default stream another."""
+    with _on_first_device(dev), _history(dev) as snapshot:
+        kept = [_bytes(dev, 5000)]
+        with dev.stream():
+            kept.append(_bytes(dev, 6000))
+        found = snapshot()
+        entries = [e for e in found["device_traces"][0] if e["action"] == "alloc"]
+        del kept
+    assert len(entries) == 2, f"{len(entries)} allocations of two tensors"
+    assert entries[0]["stream"] != entries[1]["stream"], f"both are of {entries[0]['stream']}"
+    for entry in entries:
+        within = [
+            s for s in _segments(found) if 0 <= entry["addr"] - s["address"] < s["total_size"]
+        ]
+        streams = [segment["stream"] for segment in within]
+        assert streams == [entry["stream"]], f"{entry['stream']}, but its segment has {streams}"
+
+
+@check("memory/history:shortest", "MEM-055", cases=("0", "1"), needs=("memory_history",))
+def the_shortest_history_has_an_entry_at_most(dev: Device, case: str) -> None:
+    """A history of no entry, or of one, has one at most, and allocations go on."""
+    with _on_first_device(dev), _history(dev, max_entries=int(case)) as snapshot:
+        kept = [_bytes(dev, 1000 * (index + 1)) for index in range(10)]
+        entries = snapshot()["device_traces"][0]
+        del kept
+    assert len(entries) <= 1, f"{len(entries)} entries"
+
+
+@check("memory/history:threads", "MEM-062", needs=("memory_history", "threads", "streams"))
+def the_history_has_the_allocations_of_all_threads(dev: Device) -> None:
+    """With four threads that allocate at once, on streams of their own, no entry is lost."""
+    rounds, width = 20, 100
+    inputs = [torch.zeros(700, device=dev.device(0)) for _ in range(width)]
+    dev.synchronize()
+
+    def work() -> None:
+        with dev.stream(0):
+            for _ in range(rounds):
+                # One call for many allocations, in which no thread waits for the interpreter.
+                torch._foreach_add(inputs, 1)
+
+    with _on_first_device(dev), _history(dev, context=None) as snapshot:
+        in_threads([work] * 4)
+        entries = snapshot()["device_traces"][0]
+    for action in ("alloc", "free_completed"):
+        count = sum(entry["action"] == action for entry in entries)
+        assert count >= 4 * rounds * width, f"{count} entries {action} of {4 * rounds * width}"
+
+
+# ---- statistics of pinned memory -------------------------------------------------------------
+
+_HOST_COUNTS = ("allocations", "allocated_bytes", "active_requests", "active_bytes")
+_HOST_TIMES = ("host_alloc_time", "host_free_time")
+
+
+def _host_stats(dev: Device) -> dict[str, int]:
+    module = torch.get_device_module(dev.type)
+    if not hasattr(module, "host_memory_stats"):
+        dev.unsupported(f"{module.__name__} has no host_memory_stats")
+    stats: dict[str, int] = module.host_memory_stats()
+    return stats
+
+
+@check("memory/host_statistics:keys", "MEM-063", needs=("pinned_memory",))
+def statistics_of_pinned_memory_have_the_documented_keys(dev: Device) -> None:
+    """host_memory_stats has torch.cuda's keys, and none of its values is negative."""
+    torch.empty(1, device=dev.device())
+    stats = _host_stats(dev)
+    wanted = {f"{n}.{m}" for n in _HOST_COUNTS for m in ("current", "peak", "allocated", "freed")}
+    wanted |= {f"{n}.{m}" for n in _HOST_TIMES for m in ("total", "max", "min", "count", "avg")}
+    wanted |= {"num_host_alloc", "num_host_free"}
+    assert wanted <= stats.keys(), f"missing: {sorted(wanted - stats.keys())}"
+    assert all(stats[key] >= 0 for key in wanted), stats
+
+
+@check("memory/host_statistics:counts", "MEM-063", needs=("pinned_memory",))
+def statistics_of_pinned_memory_count_blocks(dev: Device) -> None:
+    """A block that the cache does not have is a call of the driver, is counted and is returned."""
+    torch.empty(1, device=dev.device())
+    _empty_host_cache(dev)
+    before = _host_stats(dev)
+    size = 3 * LARGE
+    kept = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    now = _host_stats(dev)
+    del kept
+    _empty_host_cache(dev)
+    after = _host_stats(dev)
+
+    def grown(key: str, since: dict[str, int], until: dict[str, int]) -> int:
+        return until[key] - since[key]
+
+    for key in ("num_host_alloc", "allocations.current", "active_requests.current"):
+        assert grown(key, before, now) == 1, f"{key} grows by {grown(key, before, now)} for a block"
+    for key in ("allocated_bytes.current", "active_bytes.current"):
+        assert size <= grown(key, before, now) <= 2 * size, f"{key}: {grown(key, before, now)}"
+    for key in ("active_requests.current", "active_bytes.current", "allocations.current"):
+        assert after[key] == before[key], f"{key} is {after[key]}, {before[key]} before the block"
+    assert grown("num_host_free", now, after) >= 1, "the block was not returned to the driver"
+    for name, since, until in (("host_alloc_time", before, now), ("host_free_time", now, after)):
+        assert grown(f"{name}.count", since, until) >= 1, f"{name} does not count the call"
+        least, mean, most = (until[f"{name}.{key}"] for key in ("min", "avg", "max"))
+        assert least <= mean <= most <= until[f"{name}.total"], f"{name}: {least}, {mean}, {most}"

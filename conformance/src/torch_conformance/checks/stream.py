@@ -1648,3 +1648,34 @@ def idle_streams_are_no_special_case(dev: Device, case: str) -> None:
         _IDLE[case](stream)
     with stream:
         dev.assert_equal(torch.ones(3, device=dev.device(0)), torch.ones(3))
+
+
+def _copy_behind(dev: Device, host: torch.Tensor, source: torch.Tensor) -> None:
+    """Copy on a stream that waits for another one, which is busy."""
+    dev.require("streams", "delay")
+    first, second = dev.stream(0), dev.stream(0)
+    with first:
+        dev.delay(LATE_MS)
+    second.wait_stream(first)
+    with second:
+        host.copy_(source, non_blocking=True)
+
+
+#: What queues a copy to pinned memory, in which the host sees it without a call.
+_LEFT_ALONE: dict[str, Callable[[Device, torch.Tensor, torch.Tensor], object]] = {
+    "alone": lambda dev, host, source: host.copy_(source, non_blocking=True),
+    "behind_another_stream": _copy_behind,
+}
+
+
+@check("stream/progress", "STREAM-059", cases=_LEFT_ALONE, needs=("pinned_memory", "async_copy"))
+def queued_work_runs_without_another_call(dev: Device, case: str) -> None:
+    """After some idle time a copy that is queued is seen in pinned memory, without a call."""
+    host = torch.zeros(1).pin_memory()
+    source = torch.ones(1, device=dev.device(0))
+    dev.synchronize()
+    time.sleep(0.3)  # threads of a driver may go to sleep in it
+    _LEFT_ALONE[case](dev, host, source)
+    seen = becomes_true(lambda: host[0].item() == 1, seconds=2)
+    dev.synchronize()
+    assert seen, "the copy did not run until the host synchronised"
