@@ -207,6 +207,25 @@ def test_a_waiting_call_comes_back_when_the_device_is_lost(hal: Driver) -> None:
     hal.ok(hal.fault().reset())
 
 
+@covers("HAL-134", needs=("host_func",))
+def test_pending_work_of_a_lost_device_is_dropped(hal: Driver) -> None:
+    """Work that is queued when the device is lost does not run, also after the reset."""
+    stream, block = hal.stream(), hal.malloc(SIZE)
+    hal.memset(block, 1, SIZE, stream)
+    hal.synchronize(stream)
+    with ThreadPoolExecutor(1) as pool:
+        with hal.held(stream):
+            hal.memset(block, 2, SIZE, stream)
+            dropped = hal.flag(stream)
+            waiting = pool.submit(hal.api.stream_synchronize, stream)
+            time.sleep(0.05)
+            hal.ok(hal.fault().device_lost(0))
+        assert waiting.result(timeout=5) == Status.DEVICE_LOST
+    hal.ok(hal.fault().reset())
+    assert hal.read(block, SIZE, stream) == b"\1" * SIZE
+    assert dropped.times() == 0
+
+
 @covers("HAL-134")
 def test_losing_a_device_that_is_not_there_is_refused(hal: Driver) -> None:
     for index in (-1, hal.count()):

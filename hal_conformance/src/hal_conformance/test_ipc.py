@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import byref, c_void_p
+from threading import Thread
 
 from hal_conformance import abi
 from hal_conformance.abi import MemoryKind, Status
@@ -16,6 +17,7 @@ from hal_conformance.covers import covers
 from hal_conformance.driver import Driver
 
 SIZE = 12_345  # not a multiple of a page
+LARGE = 16 << 20
 PATTERN = bytes(range(256)) * (SIZE // 256 + 1)
 REFUSED = Status.INVALID_ARGUMENT
 
@@ -172,6 +174,34 @@ def test_a_block_may_be_exported_while_work_on_it_is_queued(hal: Driver) -> None
     assert hal.read(block, SIZE, stream) == bytes([49]) + bytes([99]) * 10 + bytes([49]) * (
         SIZE - 11
     )
+
+
+@covers("HAL-181")
+def test_work_of_all_streams_goes_on_while_a_block_is_exported(hal: Driver) -> None:
+    """A block is exported again and again while two threads wait for streams of their own."""
+    streams = [hal.stream() for _ in range(2)]
+    blocks, shared = [hal.malloc(LARGE) for _ in streams], hal.malloc(SIZE)
+
+    def work(stream: int, block: int) -> None:
+        for value in range(100):
+            hal.memset(block, value, LARGE, stream)
+        hal.synchronize(stream)
+
+    pairs = list(zip(streams, blocks, strict=True))
+    workers = [Thread(target=work, args=pair, daemon=True) for pair in pairs]
+
+    def export_meanwhile() -> None:
+        while any(worker.is_alive() for worker in workers):
+            export(hal, shared)
+
+    exporter = Thread(target=export_meanwhile, daemon=True)
+    for thread in (*workers, exporter):
+        thread.start()
+    for thread in (*workers, exporter):
+        thread.join(10)
+        assert not thread.is_alive(), "work, or an export, does not end"
+    for stream, block in pairs:
+        assert hal.read(block + LARGE - SIZE, SIZE, stream) == bytes([99]) * SIZE
 
 
 @covers("HAL-181")

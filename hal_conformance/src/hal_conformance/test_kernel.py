@@ -105,6 +105,19 @@ def test_arguments_are_copied_before_the_launch_returns(hal: Driver) -> None:
     assert hal.read(block, SIZE, stream) == b"\x11" * SIZE
 
 
+@covers("HAL-048", needs=("pinned_memory",))
+def test_kernels_of_every_device_write_host_memory(hal: Driver) -> None:
+    pinned = hal.host_malloc(SIZE)
+    for device in range(hal.count()):
+        stream = hal.stream(device)
+        ctypes.memset(pinned, 0, SIZE)
+        args = kernels.fill([SIZE // 2], (pinned + 64, [1]), bytes([0x21 + device]))
+        hal.launch("fill", args, stream)
+        hal.synchronize(stream)
+        expected = bytes(64) + bytes([0x21 + device]) * (SIZE // 2) + bytes(SIZE // 2 - 64)
+        assert ctypes.string_at(pinned, SIZE) == expected
+
+
 def contiguous(sizes: Sequence[int], element_size: int) -> list[int]:
     """Byte strides of a dense block, innermost dimension first."""
     return [element_size * step for step in itertools.accumulate([1, *sizes[:-1]], int.__mul__)]

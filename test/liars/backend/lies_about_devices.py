@@ -358,6 +358,18 @@ def _context(restores: Callable[[Any], bool], *, device: bool = True) -> None:
     plant(module, "stream", Context)
 
 
+@lie("DEV-021", "device/argument:set_per_process_memory_fraction", planted=True)
+def a_limit_needs_an_index() -> None:
+    """A memory limit is of device 1 where the device has no index."""
+    limit: Callable[..., None] = _module().set_per_process_memory_fraction
+
+    def set_limit(fraction: float, device: Any = None) -> None:
+        indexed = isinstance(device, int) or torch.device(device or BACKEND).index is not None
+        limit(fraction, device if indexed else 1)
+
+    plant(_module(), "set_per_process_memory_fraction", set_limit)
+
+
 @lie("STREAM-041", "stream/context:module_after_exception", planted=True)
 def exceptions_keep_the_stream() -> None:
     """An exception leaves the stream of torch.<type>.stream(s) current."""

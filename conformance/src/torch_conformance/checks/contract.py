@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -547,6 +548,12 @@ def _resized(
 
 # ---- wrong arguments -----------------------------------------------------------------------------
 
+
+def _attention(x: Tensor, *dtypes: torch.dtype) -> Tensor:
+    query, key, value = (x[None, None].to(dtype) for dtype in dtypes)
+    return functional.scaled_dot_product_attention(query, key, value)
+
+
 #: Calls with wrong arguments, on a matrix of 3 x 4.
 _WRONG: dict[str, Write] = {
     "add_sizes": lambda x: x + _ones(x, 3, 5),
@@ -622,6 +629,27 @@ _WRONG: dict[str, Write] = {
     "clamp_nothing": lambda x: x.clamp(),
     "foreach_lengths": lambda x: torch._foreach_add([x, x], [x]),
     "foreach_nothing": lambda x: torch._foreach_mul([], 2),
+    "foreach_fewer_scalars": lambda x: torch._foreach_mul([x, x], [2.0]),
+    "foreach_more_scalars": lambda x: torch._foreach_add([x, x], [1.0, 2.0, 3.0]),
+    "foreach_no_scalars": lambda x: torch._foreach_div([x, x], []),
+    "foreach_in_place_scalars": lambda x: torch._foreach_sub_([x, x], [1.0]),
+    "foreach_power_scalars": lambda x: torch._foreach_pow([x, x], [2.0]),
+    "foreach_clamp_scalars": lambda x: torch._foreach_clamp_min([x, x], [0.0]),
+    "foreach_addcmul_scalars": lambda x: torch._foreach_addcmul([x, x], [x, x], [x, x], [1.0]),
+    "foreach_addcmul_lengths": lambda x: torch._foreach_addcmul([x, x], [x, x], [x], 1.0),
+    "foreach_addcdiv_lengths": lambda x: torch._foreach_addcdiv([x, x], [x], [x, x], 1.0),
+    "foreach_lerp_scalars": lambda x: torch._foreach_lerp([x, x], [x, x], [0.5]),
+    "foreach_lerp_lengths": lambda x: torch._foreach_lerp([x, x], [x, x], [x]),
+    "foreach_copy_lengths": lambda x: torch._foreach_copy_([x, x], [x]),
+    "foreach_maximum_lengths": lambda x: torch._foreach_maximum([x], [x, x]),
+    "fill_value": lambda x: x.to(torch.int8).fill_(300),
+    "fill_matrix": lambda x: x.fill_(_ones(x, 1)),
+    "full_value": lambda x: torch.full((2,), 300, dtype=torch.int8, device=x.device),
+    "masked_fill_number": lambda x: x.to(torch.int8).masked_fill_(x > 0, 300),
+    "masked_fill_tensor": lambda x: x.to(torch.int8).masked_fill_(x > 0, torch.tensor(300)),
+    "index_fill_number": lambda x: x.to(torch.int8).index_fill_(0, _index(x, 0), 300),
+    "index_fill_tensor": lambda x: x.to(torch.int8).index_fill_(0, _index(x, 0), torch.tensor(300)),
+    "scatter_number": lambda x: x.to(torch.int8).scatter_(1, _zeros_index(x, 3, 1), 300),
     "bincount_matrix": lambda x: x.long().bincount(),
     "arange_step": lambda x: torch.arange(0, 5, -1, device=x.device),
     "linspace_steps": lambda x: torch.linspace(0, 1, -1, device=x.device),
@@ -660,6 +688,14 @@ _WRONG: dict[str, Write] = {
     ),
     "attention_mask": lambda x: functional.scaled_dot_product_attention(
         x[None], x[None], x[None], _ones(x, 2, 5)
+    ),
+    "attention_of_integers": lambda x: _attention(x, torch.int64, torch.int64, torch.int64),
+    "attention_of_truth": lambda x: _attention(x, torch.bool, torch.bool, torch.bool),
+    "attention_query_dtype": lambda x: _attention(x, torch.float64, x.dtype, x.dtype),
+    "attention_key_dtype": lambda x: _attention(x, x.dtype, torch.int64, x.dtype),
+    "attention_value_dtype": lambda x: _attention(x, x.dtype, x.dtype, torch.float16),
+    "attention_mask_dtype": lambda x: functional.scaled_dot_product_attention(
+        x[None, None], x[None, None], x[None, None], _zeros_index(x, 3, 3)
     ),
     "conv_groups": lambda x: functional.conv1d(x[None], _ones(x, 2, 2, 1), groups=2),
     "conv_stride": lambda x: functional.conv1d(x[None], _ones(x, 2, 3, 1), stride=0),
@@ -783,6 +819,51 @@ def wrong_arguments_raise_the_cpus_exception(dev: Device, case: str) -> None:
     kinds = (type(expected), *_raised_for_shapes(_WRONG[case]))
     assert isinstance(error, kinds), f"{error!r} instead of {expected!r}"
     dev.assert_equal(x, noise((3, 4)))
+
+
+_POOLS: dict[str, tuple[Callable[..., Any], int]] = {
+    "max_1d": (functional.max_pool1d, 1),
+    "max_2d": (functional.max_pool2d, 2),
+    "max_3d": (functional.max_pool3d, 3),
+    "avg_1d": (functional.avg_pool1d, 1),
+    "avg_2d": (functional.avg_pool2d, 2),
+    "avg_3d": (functional.avg_pool3d, 3),
+}
+#: Wrong options of a window, and what is right in the other dimensions.
+_WINDOWS: dict[str, list[tuple[int, int]]] = {
+    "kernel_size": [(0, 2), (-1, 2), (9, 2)],
+    "stride": [(0, 1), (-1, 1)],
+    "padding": [(2, 0), (-1, 0)],
+    "dilation": [(0, 1), (-1, 1), (9, 1)],
+}
+
+
+def _wrong_windows(case: str) -> list[dict[str, tuple[int, ...]]]:
+    """The options of a pool of which one is wrong in one dimension."""
+    size = _POOLS[case][1]
+    right = {"kernel_size": (2,) * size}
+    return [
+        {**right, option: (good,) * d + (bad,) + (good,) * (size - d - 1)}
+        for option, values in _WINDOWS.items()
+        if option != "dilation" or case.startswith("max")
+        for bad, good in values
+        for d in range(size)
+    ]
+
+
+@check("contract/wrong_window", "ERR-001", cases=_POOLS)
+def wrong_windows_raise_the_cpus_exception(dev: Device, case: str) -> None:
+    """A pool with a wrong window in any one dimension raises the type that the CPU raises."""
+    pool, size = _POOLS[case]
+    image = noise((2, 3, 5, 6, 7)[: size + 2])
+    there = image.to(dev.device())
+    for options in _wrong_windows(case):
+        expected = raised(partial(pool, image, **options))
+        try:
+            error = raised(partial(pool, there, **options), by=dev.synchronize)
+        except AssertionError as accepted:
+            raise AssertionError(f"{options}: {accepted}") from None
+        assert isinstance(error, type(expected)), f"{options}: {error!r} instead of {expected!r}"
 
 
 def _raised_for_shapes(call: Callable[[Tensor], Any]) -> list[type[Exception]]:

@@ -99,6 +99,33 @@ def storage_only_dtypes_roundtrip(dev: Device, dtype: torch.dtype) -> None:
     assert torch.equal(back.view(torch.uint8), raw)
 
 
+#: Each writes to every second element of a larger tensor.
+_FLOAT8_SOURCES: dict[str, Callable[[torch.Tensor, Device], torch.Tensor]] = {
+    "same": lambda x, dev: x.to(dev.device()),
+    "same_from_host": lambda x, dev: x,
+    "float32": lambda x, dev: x.float().to(dev.device()),
+    "float32_from_host": lambda x, dev: x.float(),
+    "int32": lambda x, dev: x.float().to(torch.int32).to(dev.device()),
+}
+
+
+@check(
+    "copy/float8_strided",
+    "COPY-033",
+    cases=_FLOAT8_SOURCES,
+    dtypes=("float8_e4m3fn", "float8_e5m2"),
+)
+def float8_is_written_to_any_layout(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """copy_ into strided float8 tensors converts and writes exactly their elements."""
+    source = ramp((8, 4)).to(dtype)
+    made = _FLOAT8_SOURCES[case](source, dev)
+    expected = torch.zeros(9, 11).to(dtype)
+    actual = expected.to(dev.device(), copy=True)
+    expected[1:, 1:9:2].copy_(made.cpu())
+    actual[1:, 1:9:2].copy_(made)
+    assert torch.equal(actual.cpu().view(torch.uint8), expected.view(torch.uint8))
+
+
 @check("copy/bit_exact", "COPY-003", dtypes=("float16", "bfloat16", "float32", "float64"))
 def special_values_keep_their_bits(dev: Device, dtype: torch.dtype) -> None:
     """NaN payloads, infinities, negative zero and subnormals survive bit by bit."""
@@ -483,7 +510,11 @@ def lazy_host_views_arrive_resolved(dev: Device, case: str) -> None:
     dev.assert_equal(target.copy_(source), expected)
 
 
-@check("copy/lazy_target", "COPY-014", cases=("conj", "conj_transposed", "neg", "conj_imag"))
+@check(
+    "copy/lazy_target",
+    "COPY-014",
+    cases=("conj", "conj_transposed", "conj_sliced", "neg", "neg_sliced", "conj_imag"),
+)
 def lazy_views_can_be_written(dev: Device, case: str) -> None:
     """copy_ into a conjugate or negative view writes the value whose view reads as the source."""
     for source_on in (torch.device("cpu"), dev.device()):

@@ -225,6 +225,57 @@ def set_device_takes_every_form(dev: Device, case: str) -> None:
                 assert torch.accelerator.current_device_index() == index
 
 
+def _fraction_set(module: Any, *device: Any) -> Any:
+    """The share of the first device's memory that it may use, after it was set and set back."""
+    module.set_per_process_memory_fraction(0.75, *device)
+    try:
+        return module.get_per_process_memory_fraction(0)
+    finally:
+        module.set_per_process_memory_fraction(1.0, 0)
+
+
+def _peak_reset(module: Any, *device: Any) -> Any:
+    torch.empty(1 << 20, device=torch.accelerator.current_accelerator())  # and dies at once
+    module.reset_peak_memory_stats(*device)
+    return module.max_memory_allocated(0) == module.memory_allocated(0)
+
+
+#: Functions of torch.<type> that take a device or nothing, and what they need.
+_OPTIONAL: dict[str, tuple[str, Callable[..., Any]]] = {
+    "get_device_name": ("accelerator", lambda m, *d: m.get_device_name(*d)),
+    "get_device_properties": ("accelerator", lambda m, *d: str(m.get_device_properties(*d))),
+    "mem_get_info": ("memory_info", lambda m, *d: m.mem_get_info(*d)[1]),
+    "memory_allocated": ("memory_stats", lambda m, *d: m.memory_allocated(*d)),
+    "memory_reserved": ("memory_stats", lambda m, *d: m.memory_reserved(*d)),
+    "memory_stats": ("memory_stats", lambda m, *d: dict(m.memory_stats(*d))),
+    "memory_summary": ("memory_stats", lambda m, *d: m.memory_summary(*d)),
+    "reset_peak_memory_stats": ("memory_stats", _peak_reset),
+    "set_per_process_memory_fraction": ("memory_limit", _fraction_set),
+}
+_OPTIONAL_NEEDS = {name: need for name, (need, _) in _OPTIONAL.items() if need != "accelerator"}
+
+
+@check(
+    "device/argument",
+    "DEV-021",
+    cases=_OPTIONAL,
+    needs=("accelerator",),
+    case_needs=_OPTIONAL_NEEDS,
+)
+def functions_take_every_form_of_a_device(dev: Device, case: str) -> None:
+    """Nothing, an int, a string and a torch.device, with and without an index, are one device."""
+    _, ask = _OPTIONAL[case]
+    with torch.accelerator.device_index(0):
+        kept = torch.ones(1 << 16, device=dev.device(0))
+        expected = ask(dev.module, 0)
+        forms = [(), (None,), (dev.type,), (torch.device(dev.type),)]
+        forms += [(form(dev, 0),) for form in _FORMS.values()]
+        for form in forms:
+            found = ask(dev.module, *form)
+            assert found == expected, f"{found!r} of {form!r}, {expected!r} of (0,)"
+        del kept
+
+
 @check("device/per_thread:set_elsewhere", "DEV-008", needs=("multi_device", "threads"))
 def another_thread_does_not_move_this_one(dev: Device) -> None:
     """Setting the device in another thread leaves the current device of this one."""

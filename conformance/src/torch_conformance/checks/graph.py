@@ -249,6 +249,32 @@ def eager_memory_may_be_freed_in_a_capture(dev: Device) -> None:
     dev.assert_equal(x, torch.full((N,), 3.0))
 
 
+@check(
+    "graph/eager_memory_returns",
+    "GRAPH-023",
+    needs=("graphs", "streams", "record_stream", "memory_stats", "empty_cache"),
+)
+def eager_memory_that_died_in_a_capture_returns(dev: Device) -> None:
+    """Its memory goes back to the device once the capture and the work on it have ended."""
+    main, x = dev.stream(), torch.zeros(N, device=dev.device())
+
+    def reserved() -> int:
+        dev.synchronize()
+        torch.accelerator.empty_cache()
+        return torch.accelerator.memory_reserved(dev.device().index or 0)
+
+    before = reserved()
+    early = torch.ones(BYTES // 4, device=dev.device())
+    early.record_stream(main)
+    with _capturing(dev, stream=main) as graph:
+        x.add_(1)
+        del early
+    graph.replay()
+    graph.reset()
+    kept = reserved() - before
+    assert kept < BYTES, f"{kept} bytes are still reserved"
+
+
 @check("graph/reset", "GRAPH-007", needs=("graphs", "memory_stats", "empty_cache"))
 def reset_gives_the_memory_back(dev: Device) -> None:
     """What a capture reserved stays reserved until the graph is reset, and not longer."""
@@ -580,6 +606,36 @@ def errors_of_a_replay_are_raised(dev: Device) -> None:
     assert isinstance(raised(replay), (RuntimeError, IndexError))
     index.fill_(2)
     graph.replay()
+    dev.assert_equal(out, dev.cpu(x)[2].expand(4))
+
+
+@check(
+    "graph/late_error:side_stream",
+    "GRAPH-016",
+    needs=("graphs", "streams", "deferred_errors", "error_recovery"),
+)
+def errors_of_side_streams_are_those_of_the_replay(dev: Device) -> None:
+    """A bad index on a captured side stream is an error of the stream of the replay, once."""
+    x, index = _x(dev), torch.zeros(4, dtype=torch.int64, device=dev.device())
+    main, side = dev.stream(), dev.stream()
+    with _capturing(dev, stream=main) as graph:
+        side.wait_stream(main)
+        with side:
+            out = x.index_select(0, index)
+        main.wait_stream(side)
+    index.fill_(N)
+    dev.synchronize()
+    stream = dev.stream()
+
+    def replay() -> None:
+        with stream:
+            graph.replay()
+        stream.synchronize()
+
+    assert isinstance(raised(replay), (RuntimeError, IndexError))
+    index.fill_(2)
+    dev.synchronize()
+    replay()
     dev.assert_equal(out, dev.cpu(x)[2].expand(4))
 
 

@@ -293,6 +293,13 @@ def queued_work_is_done_before_it_is_read(dev: Device) -> None:
 # ---- for how long ----------------------------------------------------------------------------
 
 
+def _collect(rank: Rank) -> None:
+    """Let the allocator have what the receivers of sent tensors are done with."""
+    collect = getattr(torch.get_device_module(rank.dev.type), "ipc_collect", None)
+    if collect is not None:
+        collect()
+
+
 def dropping(rank: Rank) -> Any:
     """In a rank: rank 0 drops the tensor that rank 1 has, and makes others of its size."""
     with rank.channel() as channel:
@@ -302,6 +309,7 @@ def dropping(rank: Rank) -> Any:
             channel.recv()
             del tensor
             gc.collect()
+            _collect(rank)
             others = [torch.zeros(LENGTH, device=rank.dev.device()) for _ in range(50)]
             rank.dev.synchronize()
             channel.send(None)
@@ -317,15 +325,13 @@ def dropping(rank: Rank) -> Any:
 
 @check("ipc/lifetime", "IPC-006", needs=NEEDS)
 def memory_is_not_reused_while_a_receiver_has_it(dev: Device) -> None:
-    """The values stay when the sender drops its tensor and allocates more."""
+    """The values stay when the sender drops its tensor, collects and allocates more."""
     _, values = on_ranks(dev, dropping)
     assert values == [7.0] * LENGTH, "the memory of a tensor that was received has other values"
 
 
 def _allocated(rank: Rank) -> int:
-    collect = getattr(torch.get_device_module(rank.dev.type), "ipc_collect", None)
-    if collect is not None:
-        collect()
+    _collect(rank)
     return int(torch.accelerator.memory_allocated(rank.dev.device().index or 0))
 
 
@@ -355,6 +361,39 @@ def memory_is_free_after_all_have_dropped_it(dev: Device) -> None:
     """Ten tensors that were sent and dropped take no memory of the sender."""
     (before, after, freed), _ = on_ranks(dev, releasing)
     assert freed, f"{before} bytes before, {after} after all tensors were dropped"
+
+
+def sending_twice(rank: Rank) -> Any:
+    """In a rank: as `releasing`, of one tensor that arrives again while rank 1 still has it."""
+    with rank.channel() as channel:
+        if rank.index == 1:
+            first = channel.recv()
+            channel.send(None)
+            second = channel.recv()
+            total = (first + second).sum().item()
+            del first, second
+            gc.collect()
+            channel.send(total)
+            channel.recv()
+            return None
+        before = _allocated(rank)
+        tensor = torch.ones(LENGTH, device=rank.dev.device())
+        channel.send(tensor)
+        channel.recv()
+        channel.send(tensor)
+        assert channel.recv() == 2 * LENGTH
+        del tensor
+        freed = becomes_true(lambda: _allocated(rank) <= before, 5.0)
+        after = _allocated(rank)
+        channel.send(None)
+        return before, after, freed
+
+
+@check("ipc/release:sent_twice", "IPC-007", needs=COUNTED)
+def memory_is_free_after_each_message_was_dropped(dev: Device) -> None:
+    """A tensor that was sent twice, and dropped by all, takes no memory of the sender."""
+    (before, after, freed), _ = on_ranks(dev, sending_twice)
+    assert freed, f"{before} bytes before, {after} after the tensor was dropped"
 
 
 def receiver_ends(rank: Rank) -> Any:

@@ -1684,6 +1684,26 @@ def blocks_in_unknown_use_are_not_reused(dev: Device, case: str) -> None:
 
 
 @check(
+    "memory/record_stream_recovers",
+    "MEM-032",
+    needs=("fault_injection", "record_stream", "streams", "memory_stats", "empty_cache"),
+)
+def blocks_in_unknown_use_return_once_the_device_is_back(dev: Device) -> None:
+    """A block whose use could not be tracked returns to the driver when the device works again."""
+    with _on_first_device(dev):
+        before = _reserved()
+        block = _bytes(dev, LARGE)
+        block.record_stream(dev.stream())
+        dev.fault.device_lost(0)
+        try:
+            del block
+        finally:
+            dev.fault.reset()
+        _settle(dev)
+        assert _reserved() <= before, f"{_reserved() - before} bytes are lost for good"
+
+
+@check(
     "memory/record_stream_returns", "MEM-032", needs=("record_stream", "streams", "memory_stats")
 )
 def recorded_blocks_return_at_last(dev: Device) -> None:

@@ -846,6 +846,14 @@ _LEAVE: dict[str, str] = {
     ),
     "uncaught_exception": "x = torch.ones(8, device=D)\nraise KeyError('on purpose')\n",
     "own_status": "import sys; x = torch.ones(8, device=D); sys.exit(3)\n",
+    "init": (
+        "module = torch.get_device_module(D)\n"
+        "for time in ('first', 'second'):\n"
+        "    module.init()\n"
+        "    assert module.is_initialized(), f'the {time} init() did not initialise the device'\n"
+        "assert (torch.ones(8, device=D) + 1).cpu().tolist() == [2.0] * 8\n"
+        "import os; os._exit(0)\n"  # how it leaves is for the others
+    ),
 }
 _BACKWARD = (
     "w = torch.ones(8, device=D, requires_grad=True)\n"
@@ -877,6 +885,12 @@ _STATUS = {"live_tensors": 0, "uncaught_exception": 1, "own_status": 3}
 def process_exits_cleanly(dev: Device, case: str) -> None:
     """A process that used the device ends with its own exit status, whatever is still alive."""
     ends(dev, _LEAVE)[case].verify(status=_STATUS[case])
+
+
+@check("registration/init", "REG-017", needs=("accelerator",), deadline=180)
+def init_initialises_the_device(dev: Device) -> None:
+    """is_initialized() is true after init() in a process that has not used the device."""
+    ends(dev, _LEAVE)["init"].verify()
 
 
 @check("registration/exit:at_exit_hook", "REG-044", needs=("accelerator",), deadline=180)

@@ -818,6 +818,8 @@ _CONVOLUTIONS: dict[str, Callable[[Inputs, bool], Any]] = {
     "high": _conv(functional.conv2d, (1, 2, 65_537, 2), (3, 2, 3, 2), padding=1),
     "many_images": _conv(functional.conv2d, (ROWS, 1, 2, 2), (2, 1, 2, 2)),
     "long": _conv(functional.conv1d, (2, 3, 65_537), (5, 3, 7), padding=3),
+    "pixel": _conv(functional.conv2d, (5, 65, 1, 1), (33, 65, 1, 1)),
+    "grouped_pixel": _conv(functional.conv2d, (2, 66, 1, 1), (30, 22, 1, 1), groups=3),
     "volume": _conv(functional.conv3d, (2, 9, 7, 9, 11), (17, 9, 3, 3, 3), padding=1),
     "transposed": _conv(
         functional.conv_transpose2d, (2, 65, 9, 7), (65, 33, 3, 3), stride=2, output_padding=1
@@ -846,7 +848,7 @@ def convolutions_of_channels_last_are_complete(dev: Device, case: str) -> None:
 @check(
     "sizes/convolution_type",
     "SIZE-009",
-    cases=("channels", "grouped", "depthwise", "strided", "transposed"),
+    cases=("channels", "grouped", "depthwise", "strided", "transposed", "pixel"),
     dtypes=("float16", "bfloat16", "float64"),
     breadth=STANDARD,
 )

@@ -11,7 +11,7 @@ import torch
 from torch_conformance.authoring.check import Check
 from torch_conformance.opinfo import database, policy
 from torch_conformance.opinfo.compiled import SAMPLES, InCompiledCode
-from torch_conformance.opinfo.gradient import Gradient, cotangent, differentiated, inputs, outputs
+from torch_conformance.opinfo.gradient import Gradient, cotangents, differentiated, inputs, outputs
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.topic import Seen, register
 
@@ -36,7 +36,7 @@ class CompiledGradient(InCompiledCode, Gradient):
         operator = self.operator(sample)
         leaves = inputs(sample)
         found = outputs(sample, operator)
-        return Seen(differentiated(found, leaves, [cotangent(output) for output in found]))
+        return Seen(differentiated(found, leaves, cotangents(sample, found)))
 
 
 def checks() -> list[Check]:

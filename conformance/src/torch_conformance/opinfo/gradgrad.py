@@ -9,7 +9,7 @@ import torch
 
 from torch_conformance.authoring.check import Check
 from torch_conformance.opinfo import database, policy
-from torch_conformance.opinfo.gradient import Gradient, cotangent, differentiated, inputs, outputs
+from torch_conformance.opinfo.gradient import Gradient, cotangents, differentiated, inputs, outputs
 from torch_conformance.opinfo.repro import Recipe
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.topic import Seen, register
@@ -48,13 +48,13 @@ class GradGrad(Gradient):
     def act(self, sample: Sample) -> Seen:
         leaves = inputs(sample)
         found = outputs(sample, self.op.op)
-        weights = [cotangent(output).requires_grad_() for output in found]
+        weights = [weight.requires_grad_() for weight in cotangents(sample, found)]
         first = differentiated(found, leaves, weights, create_graph=True)
         again = [grad for grad in first if grad is not None and grad.requires_grad]
         if not again:
             return Seen([first, []])
-        cotangents = [cotangent(grad) for grad in again]
-        return Seen([first, differentiated(again, [*leaves, *weights], cotangents)])
+        second = differentiated(again, [*leaves, *weights], cotangents(sample, again))
+        return Seen([first, second])
 
 
 def checks() -> list[Check]:

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from itertools import cycle
 from typing import Any, ClassVar
 
 import torch
@@ -15,6 +17,9 @@ from torch_conformance.opinfo import database, policy, ties
 from torch_conformance.opinfo.repro import Recipe
 from torch_conformance.opinfo.sample import Sample, tensors
 from torch_conformance.opinfo.topic import SOME, Seen, Topic, register, supported_dtypes
+
+#: The variant whose incoming gradients have gaps between their elements, as those of a slice have.
+STRIDED = "strided incoming gradient"
 
 
 class Gradient(Topic):
@@ -45,16 +50,17 @@ class Gradient(Topic):
         return {dtype for dtype in backward if dtype.is_floating_point or dtype.is_complex}
 
     def make(self, dtype: torch.dtype) -> Iterator[Sample]:
-        """Samples whose differentiable inputs are leaves."""
+        """Samples whose differentiable inputs are leaves; every other has strided weights."""
+        variants = cycle(("", STRIDED))
         for sample in self.database_samples(dtype, requires_grad=True):
             leaves = sample.map(lambda t: t.detach().requires_grad_(t.requires_grad))
             if any(tensor.requires_grad for tensor in leaves.tensors()):
-                yield leaves
+                yield replace(leaves, variant=next(variants))
 
     def act(self, sample: Sample) -> Seen:
         leaves = inputs(sample)
         found = outputs(sample, self.op.op)
-        return Seen(differentiated(found, leaves, [cotangent(output) for output in found]))
+        return Seen(differentiated(found, leaves, cotangents(sample, found)))
 
     def canonical(self, sample: Sample, values: Any) -> Any:
         return ties.ordered(self.op.name, sample, values)
@@ -82,10 +88,19 @@ def differentiated(
     return list(torch.autograd.grad(results, leaves, cotangents, allow_unused=True, **how))
 
 
-def cotangent(output: Tensor) -> Tensor:
-    """Fixed weights of the elements of a result, all different; on its device."""
-    weights = _weights(output.numel(), output.dtype)
-    return weights.reshape(output.shape).to(output.device, copy=True)
+def cotangents(sample: Sample, results: Sequence[Tensor]) -> list[Tensor]:
+    """Fixed weights of the elements of results, all different; on their devices."""
+    is_strided = sample.variant == STRIDED
+    return [_cotangent(result, is_strided) for result in results]
+
+
+def _cotangent(result: Tensor, is_strided: bool) -> Tensor:
+    shape = result.shape
+    if not is_strided:
+        weights = _weights(result.numel(), result.dtype)
+        return weights.reshape(shape).to(result.device, copy=True)
+    memory = _spread(result.numel(), result.dtype)
+    return memory.reshape(*shape, 2).to(result.device, copy=True)[..., 1]
 
 
 @lru_cache(256)
@@ -94,6 +109,13 @@ def _weights(count: int, dtype: torch.dtype) -> Tensor:
     if dtype.is_complex:
         weights = torch.complex(weights, weights.flip(0) - 1.75)
     return weights.to(dtype)
+
+
+@lru_cache(256)
+def _spread(count: int, dtype: torch.dtype) -> Tensor:
+    """The same weights behind numbers that nobody may read."""
+    weights = _weights(count, dtype)
+    return torch.stack([torch.full_like(weights, float("nan")), weights], -1)
 
 
 def checks() -> list[Check]:
