@@ -309,6 +309,14 @@ class TestDiagnostics:
         puone.synchronize(1)
         del x
 
+    def test_a_device_is_lost_inside_a_block_only(self) -> None:
+        x = torch.ones(10, device="puone:1")
+        with puone.faults.inject(device_lost=1):
+            with pytest.raises(puone.AcceleratorError):
+                x.sum().item()
+            assert torch.ones(2, device="puone:0").sum().item() == 2
+        assert x.sum().item() == 10
+
 
 class TestAmp:
     def test_autocast_accepts_the_dtypes_we_name(self) -> None:
