@@ -2469,5 +2469,6 @@ def statistics_of_pinned_memory_count_blocks(dev: Device) -> None:
     assert grown("num_host_free", now, after) >= 1, "the block was not returned to the driver"
     for name, since, until in (("host_alloc_time", before, now), ("host_free_time", now, after)):
         assert grown(f"{name}.count", since, until) >= 1, f"{name} does not count the call"
-        least, mean, most = (until[f"{name}.{key}"] for key in ("min", "avg", "max"))
-        assert least <= mean <= most <= until[f"{name}.total"], f"{name}: {least}, {mean}, {most}"
+        # PyTorch's own minimum leaves out what took less than a microsecond.
+        mean, most, total = (until[f"{name}.{key}"] for key in ("avg", "max", "total"))
+        assert mean <= most <= total, f"{name}: mean {mean}, max {most}, total {total}"
