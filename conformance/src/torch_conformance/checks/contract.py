@@ -650,6 +650,7 @@ _WRONG: dict[str, Write] = {
     "index_fill_number": lambda x: x.to(torch.int8).index_fill_(0, _index(x, 0), 300),
     "index_fill_tensor": lambda x: x.to(torch.int8).index_fill_(0, _index(x, 0), torch.tensor(300)),
     "scatter_number": lambda x: x.to(torch.int8).scatter_(1, _zeros_index(x, 3, 1), 300),
+    "repeats_of_fractions": lambda x: x.repeat_interleave(_ones(x, 3), 0),
     "bincount_matrix": lambda x: x.long().bincount(),
     "arange_step": lambda x: torch.arange(0, 5, -1, device=x.device),
     "linspace_steps": lambda x: torch.linspace(0, 1, -1, device=x.device),

@@ -520,6 +520,7 @@ _REFUSED: dict[str, Callable[[Device, Tensor], Any]] = {
     "synchronize_stream": lambda dev, x: dev.current_stream().synchronize(),
     "synchronize_device": lambda dev, x: torch.accelerator.synchronize(),
     "event": lambda dev, x: dev.current_stream().record_event().synchronize(),
+    "seed": lambda dev, x: torch.manual_seed(1),
 }
 
 

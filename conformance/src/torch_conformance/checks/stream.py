@@ -1322,6 +1322,37 @@ def operators_run_on_the_stream_of_their_device(dev: Device, case: str) -> None:
     _runs_behind_a_delay(dev, _ON_STREAM[case], 1)
 
 
+#: What makes a tensor of numbers that are known, on a device.
+_MAKERS: dict[str, Callable[[torch.device], torch.Tensor]] = {
+    "ones": lambda d: torch.ones(N, device=d),
+    "full": lambda d: torch.full((N,), 3.5, device=d),
+    "arange": lambda d: torch.arange(N, device=d),
+    "range": lambda d: torch.arange(0.5, 100, 0.25, device=d),
+    "linspace": lambda d: torch.linspace(0, 8, 129, device=d),
+    "logspace": lambda d: torch.logspace(0, 8, 9, base=2, device=d),
+    "eye": lambda d: torch.eye(65, device=d),
+    "tril_indices": lambda d: torch.tril_indices(65, 65, device=d),
+    "triu_indices": lambda d: torch.triu_indices(65, 65, device=d),
+    "randperm": lambda d: torch.randperm(N, device=d).sort().values,
+    "complex": lambda d: torch.full((N,), 1 + 2j, device=d).real,
+}
+
+
+@check("stream/factories_elsewhere", "STREAM-046", needs=("streams", "delay", "multi_device"))
+def factories_run_on_the_stream_of_their_device(dev: Device) -> None:
+    """A factory of device 1 does not join a stream of device 0, which is current and busy."""
+    there = dev.device(1)
+
+    def make() -> dict[str, torch.Tensor]:
+        return {name: maker(there).cpu() for name, maker in _MAKERS.items()}
+
+    make()  # what is done once, such as loading kernels, is done here
+    with torch.accelerator.device_index(0):
+        found = while_held(dev, make)
+    for name, tensor in found.items():
+        assert torch.equal(tensor, _MAKERS[name](torch.device("cpu"))), name
+
+
 def _runs_behind_a_delay(
     dev: Device, operator: Callable[[torch.Tensor, torch.Tensor], Any], index: int
 ) -> None:
@@ -1679,3 +1710,23 @@ def queued_work_runs_without_another_call(dev: Device, case: str) -> None:
     seen = becomes_true(lambda: host[0].item() == 1, seconds=2)
     dev.synchronize()
     assert seen, "the copy did not run until the host synchronised"
+
+
+@check("stream/external", "STREAM-060", needs=("streams", "native_handle", "delay"))
+def a_stream_of_a_native_handle_is_that_queue(dev: Device) -> None:
+    """A stream that is made of another one's handle is busy and idle with it, in one order."""
+    external = getattr(dev.module, "ExternalStream", None)
+    if external is None:
+        dev.unsupported(f"{dev.module.__name__} has no ExternalStream")
+    owner: Any = dev.stream(0)  # Torch's stubs lack native_handle.
+    same = external(owner.native_handle, device=dev.device(0))
+    x = _zeros(dev)
+    dev.synchronize()
+    with owner:
+        assert not while_held(dev, same.query), "it is idle while its owner is busy"
+        x.fill_(1)
+    with same:
+        y = x + 1
+    same.synchronize()
+    assert owner.query(), "its owner is busy after it was synchronised"
+    dev.assert_equal(y, _full(2))
