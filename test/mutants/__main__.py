@@ -37,7 +37,7 @@ sys.path += [str(TEST / name) for name in ("liars", "liars/backend", "liars/sour
 # After sys.path is set, hence each E402.
 import msgspec  # noqa: E402
 from mutants import sample, score  # noqa: E402
-from mutants.equivalent import equivalent  # noqa: E402
+from mutants.equivalent import equivalent, judged_again  # noqa: E402
 from mutants.rules import Mutant  # noqa: E402
 from mutants.tree import Tree  # noqa: E402
 from mutants.verdicts import Record, Verdict  # noqa: E402
@@ -127,7 +127,7 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
         if options.mutant:
             print(f"    {verdict.outcome} {verdict.message}")
     _ask_driver_suite(options, mutants, record, tree)
-    text = score.markdown(mutants, record.verdicts, seed)
+    text = score.markdown(mutants, judged_again(mutants, record.verdicts), seed)
     (folder / "score.md").write_text(text)
     if options.summary:
         with options.summary.open("a") as summary:

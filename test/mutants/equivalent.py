@@ -8,13 +8,15 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
+from msgspec.structs import replace
 from mutants.rules import BEFORE, SKIPPED, Mutant
 from mutants.tree import ROOT, SWITCHES, Tree
+from mutants.verdicts import Verdict
 
 BY_HAND: dict[str, str] = {
     entry["mutant"]: entry["reason"]
@@ -44,6 +46,16 @@ def equivalent(mutant: Mutant, tree: Tree) -> str:
         units = list(_units(mutant, tree))
         same = all(_code(unit, copies[0], tree) == _code(unit, copies[1], tree) for unit in units)
     return SAME_CODE if units and same else ""
+
+
+def judged_again(
+    mutants: Mapping[int, Mutant], verdicts: Mapping[int, Verdict]
+) -> dict[int, Verdict]:
+    """The verdicts, with what persons have found out about survivors since they were given."""
+    return {
+        number: replace(one, equivalent=one.equivalent or BY_HAND.get(str(mutants[number]), ""))
+        for number, one in verdicts.items()
+    }
 
 
 def mutated(data: bytes, mutant: Mutant) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as replace_struct
 from mutants import sample, score
-from mutants.equivalent import BY_HAND, including
+from mutants.equivalent import BY_HAND, including, judged_again
 from mutants.rules import Mutant
 from mutants.tree import ROOT
 from mutants.verdicts import Record, Verdict
@@ -71,6 +71,18 @@ def test_what_was_judged_by_hand_still_is_where_it_was() -> None:
         assert place, name
         line = (ROOT / place[1]).read_text().splitlines()[int(place[2]) - 1]
         assert place[3].rstrip("`") in line, f"{name}: look again, and change its line"
+
+
+def test_a_survivor_that_is_judged_later_is_left_out_of_the_score() -> None:
+    name = next(iter(BY_HAND))
+    place = re.match(r"(.+?):(\d+): (.+?): `(.+)` -> `(.*)`$", name, re.S)
+    assert place
+    file, line, rule, original, instead = place.groups()
+    mutants = {1: Mutant(file, int(line), 0, 1, rule, original, instead)}
+    assert str(mutants[1]) == name
+    assert judged_again(mutants, {1: Verdict(1)})[1].equivalent == BY_HAND[name]
+    other = {1: Mutant(file, int(line) + 1, 0, 1, rule, original, instead)}
+    assert not judged_again(other, {1: Verdict(1)})[1].equivalent
 
 
 def test_what_includes_a_changed_file_is_found_by_relative_paths_too(tmp_path: Path) -> None:
