@@ -158,12 +158,29 @@ def _assignment(source: Source, node: Node) -> Found:
         yield node, "operator", f"{source.text(left)} {other} {source.text(right)}", EXPRESSION
 
 
+# What an empty value is anyway, or what has a rule of its own.
+_EMPTY = ("true", "false", "0", "nullptr", "std::nullopt")
+
+
+def _is_deduced(node: Node) -> bool:
+    """Whether the return type is that of what is returned, as in a lambda; `{}` has none."""
+    around = node.parent
+    while around is not None and around.type not in ("lambda_expression", "function_definition"):
+        around = around.parent
+    if around is None or around.type == "function_definition":
+        return False
+    declarator = around.child_by_field_name("declarator")
+    return declarator is None or all(
+        child.type != "trailing_return_type" for child in declarator.children
+    )
+
+
 def _return(source: Source, node: Node) -> Found:
     if not node.named_child_count:
         yield node, "lost return", "", SKIPPED
     elif source.is_python:
         yield node, "returned value", "return None", BEFORE
-    elif source.text(node.named_children[0]) not in ("true", "false", "0", "nullptr"):
+    elif source.text(node.named_children[0]) not in _EMPTY and not _is_deduced(node):
         yield node, "returned value", "return {};", BEFORE
 
 

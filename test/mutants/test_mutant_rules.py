@@ -94,6 +94,15 @@ def test_constants_inside_a_function_are_left_alone_where_they_must_be_constants
     assert not found("a.cpp", f"void f() {{ {body} }}")
 
 
+def test_a_lambda_returns_nothing_only_if_its_type_is_named() -> None:
+    def empties(text: str) -> set[str]:
+        return {one for one in found("a.cpp", f"void f() {{ {text} }}") if "return {}" in one}
+
+    assert empties("auto g = [](int a) -> int { return a; };")
+    assert not empties("auto g = [](int a) { if (a) { return a; } return 3; };")
+    assert not empties("auto g = [=] { return h(); };")
+
+
 def test_the_formulas_of_macros_that_define_functions_have_mutants() -> None:
     said = found("a.cpp", "namespace { PUONE_UNARY(Cube, x < 0 ? -x : x * x); }")
     assert {"x < 0 -> x <= 0", "-x -> x", "x * x -> x + x"} <= said
