@@ -806,6 +806,10 @@ def _module_event(dev: Device) -> torch.Event:
 _MISUSE: dict[str, Callable[[Device], tuple[torch.Event, torch.Event]]] = {
     "start_without_timing": lambda dev: (_recorded(dev, dev.event()), _recorded(dev, _event(dev))),
     "end_without_timing": lambda dev: (_recorded(dev, _event(dev)), _recorded(dev, dev.event())),
+    "blocking_without_timing": lambda dev: (
+        _recorded(dev, torch.Event(dev.type, enable_timing=False, blocking=True)),
+        _recorded(dev, torch.Event(dev.type, enable_timing=False, blocking=True)),
+    ),
     "start_unrecorded": lambda dev: (_event(dev), _recorded(dev, _event(dev))),
     "end_unrecorded": lambda dev: (_recorded(dev, _event(dev)), _event(dev)),
     "module_without_timing": lambda dev: (
