@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from fnmatch import fnmatch
 
 import mutant_switch
+import reach_log
 from mutants import reach
 from mutants.reach import Coverage
 from mutants.sample import DRIVERS
@@ -48,7 +49,7 @@ class DriverSuite:
         marks, log = self._folder / "marks", self._folder / "reached.log"
         marks.write_bytes(bytes(mutant_switch.COUNT))
         log.unlink(missing_ok=True)
-        env = {reach.MARKS: str(marks), reach.LOG: str(log)}
+        env = {reach_log.MARKS: str(marks), reach_log.LOG: str(log)}
         done = self._run(["src/hal_conformance"], ["-p", "driver_reach"], **env)
         if done.returncode != 0:
             raise RuntimeError(f"the driver suite fails without any mutant:\n{done.stdout[-4000:]}")

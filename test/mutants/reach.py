@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import mutant_switch
+import reach_log
 from mutants.sample import chapter_of
 
 from torch_conformance.authoring.check import Check
@@ -20,9 +20,6 @@ from torch_conformance.authoring.device import Device
 from torch_conformance.running import execute as running
 from torch_conformance.running.result import Result
 
-#: Where a process writes what its checks reached; beside it, the marks themselves.
-LOG = "PUONE_MUTANTS_LOG"
-MARKS = "PUONE_MUTANTS_REACHED"
 #: Seconds in which no check starts an interpreter.
 QUICK = 1.0
 
@@ -72,12 +69,10 @@ class Coverage:
         The owners have half of the time, and what the others leave of the rest.
         """
         checks = self.checks_for(mutant, owners)
-        first = [id for id in checks if chapter_of(id) in owners]
-        first = first[: self._fitting(first, limit / 2)]
-        taken = frozenset(first)
-        others = [id for id in checks if id not in taken and chapter_of(id) not in owners]
-        rest = [id for id in checks if id not in taken and chapter_of(id) in owners]
-        ordered = [*first, *others, *rest]
+        own = [id for id in checks if chapter_of(id) in owners]
+        others = checks[len(own) :]  # owners come first
+        half = self._fitting(own, limit / 2)
+        ordered = [*own[:half], *others, *own[half:]]
         fit = self._fitting(ordered, limit)
         return ordered[:fit], len(checks) - fit
 
@@ -96,7 +91,7 @@ def _turns(checks: Iterable[str]) -> Iterator[int]:
 
 
 def record() -> None:
-    """In this process and its forks: write what each check reaches, as LOG and MARKS say where."""
+    """In this process and its forks: write what each check reaches, as reach_log says where."""
     original = running.execute
     last = ""
 
@@ -104,24 +99,17 @@ def record() -> None:
         check: Check, dev: Device, raised: Callable[[BaseException], object] = id
     ) -> Result:
         nonlocal last
-        marks = mutant_switch.shared(os.environ.get(MARKS))
+        marks = mutant_switch.shared(os.environ.get(reach_log.MARKS))
         assert marks is not None
-        _write(last, marks)  # starting the backend, or a thread that still worked for a check
+        reach_log.write(
+            last, marks
+        )  # starting the backend, or a thread that still worked for a check
         result = original(check, dev, raised)
         last = check.id
-        _write(last, marks, result.duration)
+        reach_log.write(last, marks, result.duration)
         return result
 
     running.execute = execute
-
-
-def _write(check: str, marks: Any, seconds: float = 0.0) -> None:
-    data = marks[:]
-    if any(data):
-        marks[:] = bytes(len(data))
-    reached = [number for number, mark in enumerate(data) if mark]
-    with open(os.environ[LOG], "a") as log:
-        log.write(json.dumps([check, round(seconds, 4), reached]) + "\n")
 
 
 def load(logs: Iterable[Path], checks: Collection[str] | None = None) -> Coverage:

@@ -15,6 +15,7 @@ import court  # before all that imports torch, about which it decides
 import editable
 import msgspec
 import mutant_switch
+import reach_log
 import trial
 from mutants import reach
 from mutants.reach import Coverage
@@ -89,7 +90,7 @@ def _recorded(package: Path, log: Path, checks: list[str]) -> dict[str, str]:
     marks.write_bytes(bytes(mutant_switch.COUNT))
     lines.unlink(missing_ok=True)
     reach.record()
-    env = {reach.MARKS: str(marks), reach.LOG: str(lines)}
+    env = {reach_log.MARKS: str(marks), reach_log.LOG: str(lines)}
     verdict = _run(package, checks, patient=True, **env)
     if verdict.cannot_load:
         raise RuntimeError(f"the backend does not load without any mutant: {verdict.cannot_load}")

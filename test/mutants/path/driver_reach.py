@@ -3,24 +3,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator
 
 import mutant_switch
 import pytest
+import reach_log
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    marks = mutant_switch.shared(os.environ["PUONE_MUTANTS_REACHED"])
+    marks = mutant_switch.shared(os.environ[reach_log.MARKS])
     assert marks is not None
-    marks[:] = bytes(len(marks))
     begin = time.perf_counter()
     result = yield
-    seconds = time.perf_counter() - begin
-    reached = [number for number, mark in enumerate(marks[:]) if mark]
-    with open(os.environ["PUONE_MUTANTS_LOG"], "a") as log:
-        log.write(json.dumps([item.nodeid, round(seconds, 4), reached]) + "\n")
+    reach_log.write(item.nodeid, marks, time.perf_counter() - begin)
     return result

@@ -249,6 +249,13 @@ def eager_memory_may_be_freed_in_a_capture(dev: Device) -> None:
     dev.assert_equal(x, torch.full((N,), 3.0))
 
 
+def _reserved(dev: Device) -> int:
+    """Bytes that the first device has reserved, without what is only cached."""
+    dev.synchronize()
+    torch.accelerator.empty_cache()
+    return torch.accelerator.memory_reserved(dev.device().index or 0)
+
+
 @check(
     "graph/eager_memory_returns",
     "GRAPH-023",
@@ -258,12 +265,7 @@ def eager_memory_that_died_in_a_capture_returns(dev: Device) -> None:
     """Its memory goes back to the device once the capture and the work on it have ended."""
     main, x = dev.stream(), torch.zeros(N, device=dev.device())
 
-    def reserved() -> int:
-        dev.synchronize()
-        torch.accelerator.empty_cache()
-        return torch.accelerator.memory_reserved(dev.device().index or 0)
-
-    before = reserved()
+    before = _reserved(dev)
     early = torch.ones(BYTES // 4, device=dev.device())
     early.record_stream(main)
     with _capturing(dev, stream=main) as graph:
@@ -271,7 +273,7 @@ def eager_memory_that_died_in_a_capture_returns(dev: Device) -> None:
         del early
     graph.replay()
     graph.reset()
-    kept = reserved() - before
+    kept = _reserved(dev) - before
     assert kept < BYTES, f"{kept} bytes are still reserved"
 
 
@@ -280,20 +282,15 @@ def reset_gives_the_memory_back(dev: Device) -> None:
     """What a capture reserved stays reserved until the graph is reset, and not longer."""
     x = torch.ones(BYTES // 4, device=dev.device())
 
-    def reserved() -> int:
-        dev.synchronize()
-        torch.accelerator.empty_cache()
-        return torch.accelerator.memory_reserved(dev.device().index or 0)
-
-    before = reserved()
+    before = _reserved(dev)
     with _capturing(dev) as graph:
         out = (x + 1) * 2
     del out
-    held = reserved() - before
+    held = _reserved(dev) - before
     assert held >= BYTES, f"{held} bytes are reserved for a graph that needs {BYTES}"
     graph.replay()
     graph.reset()
-    after = reserved() - before
+    after = _reserved(dev) - before
     assert after < BYTES, f"{after} bytes are still reserved for a graph that was reset"
 
 

@@ -335,6 +335,14 @@ def _allocated(rank: Rank) -> int:
     return int(torch.accelerator.memory_allocated(rank.dev.device().index or 0))
 
 
+def _returned(rank: Rank, channel: Any, before: int) -> tuple[int, int, bool]:
+    """What was allocated before and is now, and whether all returned; lets rank 1 end."""
+    freed = becomes_true(lambda: _allocated(rank) <= before, 5.0)
+    after = _allocated(rank)
+    channel.send(None)
+    return before, after, freed
+
+
 def releasing(rank: Rank) -> Any:
     """In a rank: bytes of rank 0 before it sends, while rank 1 has it, and afterwards."""
     with rank.channel() as channel:
@@ -350,10 +358,7 @@ def releasing(rank: Rank) -> Any:
         for _ in range(10):
             channel.send(torch.ones(LENGTH, device=rank.dev.device()))
             assert channel.recv() == LENGTH
-        freed = becomes_true(lambda: _allocated(rank) <= before, 5.0)
-        after = _allocated(rank)
-        channel.send(None)
-        return before, after, freed
+        return _returned(rank, channel, before)
 
 
 @check("ipc/release", "IPC-007", needs=COUNTED)
@@ -383,10 +388,7 @@ def sending_twice(rank: Rank) -> Any:
         channel.send(tensor)
         assert channel.recv() == 2 * LENGTH
         del tensor
-        freed = becomes_true(lambda: _allocated(rank) <= before, 5.0)
-        after = _allocated(rank)
-        channel.send(None)
-        return before, after, freed
+        return _returned(rank, channel, before)
 
 
 @check("ipc/release:sent_twice", "IPC-007", needs=COUNTED)

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What checks and tests reached, as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+#: Environment variables: where a process writes what its checks reached, and the marks themselves.
+LOG = "PUONE_MUTANTS_LOG"
+MARKS = "PUONE_MUTANTS_REACHED"
+
+
+def write(check: str, marks: Any, seconds: float = 0.0) -> None:
+    """Add a line: the check, its time, and the mutants that it reached. Clears the marks."""
+    data = marks[:]
+    if any(data):
+        marks[:] = bytes(len(data))
+    reached = [number for number, mark in enumerate(data) if mark]
+    with open(os.environ[LOG], "a") as log:
+        log.write(json.dumps([check, round(seconds, 4), reached]) + "\n")
