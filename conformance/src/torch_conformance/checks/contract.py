@@ -809,6 +809,157 @@ _WRONG: dict[str, Write] = {
     "complex_sizes": lambda x: torch.complex(x, _ones(x, 5)),
     "complex_dtypes": lambda x: torch.complex(x, x.double()),
     "polar_dtypes": lambda x: torch.polar(x, x.double()),
+    "take_from_nothing": lambda x: x[:0].take(_index(x, 0)),
+    "take_out_dtype": lambda x: torch.take(x, _index(x, 0), out=_zeros_index(x, 1)),
+    "put_dtype": lambda x: x.put(_index(x, 0), _zeros_index(x, 1)),
+    "put_index_dtype": lambda x: x.put(x[0], x[0]),
+    "put_from_nothing": lambda x: x[:0].put(_index(x, 0), _ones(x, 1)),
+    "masked_scatter_source_dtype": lambda x: x.masked_scatter(x > 0, _zeros_index(x, 12)),
+    "group_norm_matrix": lambda x: functional.group_norm(x[None], 3, _ones(x, 3, 1)),
+    "group_norm_bias": lambda x: functional.group_norm(x[None], 3, _ones(x, 3), _ones(x, 4)),
+    "group_norm_none": lambda x: functional.group_norm(x, 0),
+    "layer_norm_bias": lambda x: functional.layer_norm(x, (4,), _ones(x, 4), _ones(x, 3)),
+    "layer_norm_none": lambda x: functional.layer_norm(x, ()),
+    "batch_norm_bias": lambda x: functional.batch_norm(
+        x, _ones(x, 4), _ones(x, 4), bias=_ones(x, 5)
+    ),
+    "batch_norm_variance": lambda x: functional.batch_norm(x, _ones(x, 4), _ones(x, 5)),
+    "batch_norm_one_value": lambda x: functional.batch_norm(x[:1], None, None, training=True),
+    "index_select_out_dtype": lambda x: torch.index_select(
+        x, 0, _index(x, 0), out=_zeros_index(x, 1, 4)
+    ),
+    "gather_out_dtype": lambda x: torch.gather(
+        x, 0, _zeros_index(x, 1, 4), out=_zeros_index(x, 1, 4)
+    ),
+    "masked_select_out_dtype": lambda x: torch.masked_select(x, x > 0, out=_zeros_index(x, 0)),
+    "cat_out_dtype": lambda x: torch.cat([x, x], out=_zeros_index(x, 6, 4)),
+    "softmax_out_dtype": lambda x: torch.softmax(x, 1, out=_zeros_index(x, 3, 4)),
+    "nonzero_out_dtype": lambda x: torch.nonzero(x, out=_ones(x, 12, 2)),
+    "argmax_out_dtype": lambda x: torch.argmax(x, 1, out=_ones(x, 3)),
+    "max_out_dtype": lambda x: torch.max(x, 1, out=(_ones(x, 3), _ones(x, 3))),
+    "sort_out_dtype": lambda x: torch.sort(x, 1, out=(x.clone(), x.clone())),
+    "add_out_dtype": lambda x: torch.add(x, x, out=_zeros_index(x, 3, 4)),
+    "sqrt_out_dtype": lambda x: torch.sqrt(x, out=_zeros_index(x, 3, 4)),
+    "pow_out_complex": lambda x: torch.pow(x.to(torch.complex64), 2, out=x.clone()),
+    "addmm_out_dtype": lambda x: torch.addmm(x, x, _ones(x, 4, 4), out=_zeros_index(x, 3, 4)),
+    "dot_out_dtype": lambda x: torch.dot(x[0], x[1], out=_zeros_index(x)),
+    "index_put_broadcast": lambda x: x.index_put((_index(x, 0, 1),), _ones(x, 3, 4)),
+    "index_add_source_dtype": lambda x: x.index_add(0, _index(x, 0), _zeros_index(x, 1, 4)),
+    "index_add_columns": lambda x: x.index_add(0, _index(x, 0), _ones(x, 1, 5)),
+    "index_copy_source_dtype": lambda x: x.index_copy(0, _index(x, 0), _zeros_index(x, 1, 4)),
+    "index_copy_columns": lambda x: x.index_copy(0, _index(x, 0), _ones(x, 1, 5)),
+    "index_reduce_source_dtype": lambda x: x.index_reduce(
+        0, _index(x, 0), _zeros_index(x, 1, 4), "amax"
+    ),
+    "index_reduce_dtype": lambda x: x.index_reduce(0, x[0, :1], x[:1], "amax"),
+    "scatter_index_dtype": lambda x: x.scatter(0, x, x),
+    "scatter_dimensions": lambda x: x.scatter(0, _zeros_index(x, 3), x),
+    "scatter_add_dtype": lambda x: x.scatter_add(0, _zeros_index(x, 1, 4), _zeros_index(x, 1, 4)),
+    "scatter_add_index_dtype": lambda x: x.scatter_add(0, x, x),
+    "scatter_reduce_dtype": lambda x: x.scatter_reduce(
+        0, _zeros_index(x, 1, 4), _zeros_index(x, 1, 4), "amax"
+    ),
+    "scatter_source_columns": lambda x: x.scatter(0, _zeros_index(x, 2, 4), x[:1]),
+    "linear_dtype": lambda x: functional.linear(x, _ones(x, 2, 4).double()),
+    "linear_bias": lambda x: functional.linear(x, _ones(x, 2, 4), _ones(x, 3)),
+    "bmm_dtypes": lambda x: torch.bmm(x[None], x.t()[None].double()),
+    "bmm_sizes": lambda x: torch.bmm(x[None], x[None]),
+    "baddbmm_dtypes": lambda x: torch.baddbmm(_ones(x, 1), x[None], x.t()[None].double()),
+    "baddbmm_batches": lambda x: torch.baddbmm(_ones(x, 1), x[None], _ones(x, 2, 4, 3)),
+    "addbmm_batches": lambda x: torch.addbmm(_ones(x, 1), x[None], _ones(x, 2, 4, 3)),
+    "addmm_dtypes": lambda x: torch.addmm(_ones(x, 3).double(), x, x.t()),
+    "addmm_vector": lambda x: torch.addmm(x, x, x[0]),
+    "addmv_sizes": lambda x: torch.addmv(_ones(x, 3), x, _ones(x, 3)),
+    "addmv_input": lambda x: torch.addmv(_ones(x, 5), x, _ones(x, 4)),
+    "mv_dtypes": lambda x: x.mv(_ones(x, 4).double()),
+    "mv_matrix": lambda x: x.mv(x),
+    "addr_sizes": lambda x: torch.addr(x, x[0], x[0]),
+    "cross_sizes": lambda x: torch.linalg.cross(x.t(), _ones(x, 5, 3)),
+    "conv_bias_dtype": lambda x: functional.conv1d(
+        x[None], _ones(x, 2, 3, 1), _ones(x, 2).double()
+    ),
+    "conv_strides": lambda x: functional.conv2d(x[None], _ones(x, 2, 1, 1, 1), stride=(1, 1, 1)),
+    "embedding_bag_weights": lambda x: functional.embedding_bag(
+        _index(x, 0, 1), x, _index(x, 0), mode="sum", per_sample_weights=_ones(x, 3)
+    ),
+    "embedding_bag_weighted_mean": lambda x: functional.embedding_bag(
+        _index(x, 0, 1), x, _index(x, 0), mode="mean", per_sample_weights=_ones(x, 2)
+    ),
+    "embedding_bag_dtype": lambda x: functional.embedding_bag(x[0], x, _index(x, 0)),
+    "gelu_approximate": lambda x: functional.gelu(x, approximate="sin"),
+    "softplus_of_integers": lambda x: functional.softplus(x.long()),
+    "gelu_of_integers": lambda x: functional.gelu(x.long()),
+    "silu_of_integers": lambda x: functional.silu(x.long()),
+    "compare_complex": lambda x: x.to(torch.complex64) < 1,
+    "max_of_complex": lambda x: x.to(torch.complex64).max(),
+    "clamp_complex": lambda x: x.to(torch.complex64).clamp(0, 1),
+    "floor_complex": lambda x: x.to(torch.complex64).floor(),
+    "remainder_complex": lambda x: x.to(torch.complex64).remainder(2),
+    "kaiser_window_length": lambda x: torch.kaiser_window(-1, device=x.device),
+    "hann_window_length": lambda x: torch.hann_window(-1, device=x.device),
+    "hann_window_of_integers": lambda x: torch.hann_window(3, dtype=torch.int64, device=x.device),
+    "polygamma_order": lambda x: torch.polygamma(-1, x),
+    "nll_target_matrix": lambda x: functional.nll_loss(x, _zeros_index(x, 3, 1)),
+    "cross_entropy_probabilities": lambda x: functional.cross_entropy(x, x[:, :3]),
+    "bce_weight": lambda x: functional.binary_cross_entropy(
+        x.sigmoid(), torch.ones_like(x), _ones(x, 5)
+    ),
+    "kthvalue_many": lambda x: x.kthvalue(5),
+    "topk_negative": lambda x: x.topk(-1),
+    "quantile_dtype": lambda x: x.quantile(_ones(x).double()),
+    "unscale_found_dtype": lambda x: torch._amp_foreach_non_finite_check_and_unscale_(
+        [x.clone()], _zeros_index(x, 1), _ones(x, 1)
+    ),
+    "unscale_scale_dtype": lambda x: torch._amp_foreach_non_finite_check_and_unscale_(
+        [x.clone()], _ones(x, 1), _zeros_index(x, 1)
+    ),
+    "unscale_found_count": lambda x: torch._amp_foreach_non_finite_check_and_unscale_(
+        [x.clone()], _ones(x, 2), _ones(x, 1)
+    ),
+    "unscale_scale_count": lambda x: torch._amp_foreach_non_finite_check_and_unscale_(
+        [x.clone()], _ones(x, 1), _ones(x, 2)
+    ),
+    "update_scale_dtype": lambda x: torch._amp_update_scale_(
+        _zeros_index(x, 1), _zeros_index(x, 1).int(), _ones(x, 1), 2.0, 0.5, 2
+    ),
+    "update_scale_tracker": lambda x: torch._amp_update_scale_(
+        _ones(x, 1), _zeros_index(x, 1), _ones(x, 1), 2.0, 0.5, 2
+    ),
+    "update_scale_found": lambda x: torch._amp_update_scale_(
+        _ones(x, 1), _zeros_index(x, 1).int(), _zeros_index(x, 1), 2.0, 0.5, 2
+    ),
+    "foreach_dtypes": lambda x: torch._foreach_addcmul_([x.long()], [x], [x], 1.0),
+    "foreach_number_count": lambda x: torch._foreach_mul([x], _ones(x, 2)),
+    "repeat_negative": lambda x: x.repeat(-1, 1),
+    "flip_dimension": lambda x: x.flip(2),
+    "roll_dimension": lambda x: x.roll(1, 2),
+    "unfold_negative": lambda x: functional.unfold(x[None, None], (2, 2), padding=-1),
+    "fold_dimensions": lambda x: functional.fold(x, (2, 2), (0, 1)),
+    "pixel_shuffle_vector": lambda x: functional.pixel_shuffle(x, 2),
+    "pad_mode": lambda x: functional.pad(x, (1, 1), mode="reflect2"),
+    "avg_pool_padding": lambda x: functional.avg_pool2d(x[None], 2, padding=-1),
+    "max_pool_dilation": lambda x: functional.max_pool2d(x[None], 2, dilation=0),
+    "max_pool_of_empty": lambda x: functional.max_pool2d(x[None, :, :0], 2),
+    "adaptive_pool_of_empty": lambda x: functional.adaptive_avg_pool2d(x[None, :, :0], 2),
+    "adaptive_max_pool_of_empty": lambda x: functional.adaptive_max_pool2d(x[None, :, :0], 2),
+    "grid_mode": lambda x: torch.grid_sampler(
+        x[None, None], _ones(x, 1, 1, 1, 2).long(), 0, 0, True
+    ),
+    "embedding_renorm": lambda x: torch.embedding_renorm_(x.clone(), x, 1.0, 2.0),
+    "nonzero_static_size": lambda x: torch.nonzero_static(x, size=-1),
+    "lerp_dtypes": lambda x: torch.lerp(x, x.double(), 0.5),
+    "heaviside_dtypes": lambda x: torch.heaviside(x, x.double()),
+    "nextafter_of_integers": lambda x: torch.nextafter(x.long(), x.long()),
+    "gcd_of_floats": lambda x: torch.gcd(x, x),
+    "frexp_of_integers": lambda x: torch.frexp(x.long()),
+    "native_dropout_probability": lambda x: torch.native_dropout(x, 1.5, True),
+    "multinomial_of_integers": lambda x: _zeros_index(x, 3).multinomial(1),
+    "random_of_range": lambda x: x.to(torch.int8).random_(0, 300),
+    "random_from": lambda x: x.to(torch.uint8).random_(-3, 3),
+    "uniform_of_integers": lambda x: x.long().uniform_(),
+    "normal_of_integers": lambda x: x.long().normal_(),
+    "exponential_of_integers": lambda x: x.long().exponential_(),
+    "randperm_dtype": lambda x: torch.randperm(300, dtype=torch.uint8, device=x.device),
 }
 
 

@@ -41,6 +41,12 @@ LAYOUTS: dict[str, View] = {
     "diagonal": lambda x: x.diagonal(),
     "rank_eight": lambda x: x.view(2, 2, 2, 2, 2, 3, 1, 1).permute(7, 3, 5, 0, 6, 2, 4, 1),
     "zero_dim": lambda x: x[3, 5],
+    "blocks": lambda x: x.view(2, 4, 4, 3)[:, 1:3],
+    "every_second_block": lambda x: x.view(4, 2, 4, 3)[1:, ::2],
+    "rows_of_blocks": lambda x: x.view(2, 4, 4, 3)[:, :, 1:3],
+    "blocks_reordered": lambda x: x.view(2, 4, 4, 3).transpose(0, 1)[1:],
+    "single": lambda x: x.view(8, 1, 12, 1)[::2, :, 3:7],
+    "single_strided": lambda x: x.as_strided((4, 1, 5, 1), (24, 7, 2, 3), 3),
     "empty": lambda x: x[:0],
     "empty_inner": lambda x: x[:, 4:4],
 }
@@ -99,7 +105,7 @@ def storage_only_dtypes_roundtrip(dev: Device, dtype: torch.dtype) -> None:
     assert torch.equal(back.view(torch.uint8), raw)
 
 
-#: Each writes to every second element of a larger tensor.
+#: What is written to a part of a float8 tensor, made of float8 numbers on the host.
 _FLOAT8_SOURCES: dict[str, Callable[[torch.Tensor, Device], torch.Tensor]] = {
     "same": lambda x, dev: x.to(dev.device()),
     "same_from_host": lambda x, dev: x,
@@ -117,13 +123,13 @@ _FLOAT8_SOURCES: dict[str, Callable[[torch.Tensor, Device], torch.Tensor]] = {
 )
 def float8_is_written_to_any_layout(dev: Device, case: str, dtype: torch.dtype) -> None:
     """copy_ into strided float8 tensors converts and writes exactly their elements."""
-    source = ramp((8, 4)).to(dtype)
-    made = _FLOAT8_SOURCES[case](source, dev)
-    expected = torch.zeros(9, 11).to(dtype)
-    actual = expected.to(dev.device(), copy=True)
-    expected[1:, 1:9:2].copy_(made.cpu())
-    actual[1:, 1:9:2].copy_(made)
-    assert torch.equal(actual.cpu().view(torch.uint8), expected.view(torch.uint8))
+    for name, view in LAYOUTS.items():
+        expected = torch.zeros(_BASE).to(dtype)
+        made = _FLOAT8_SOURCES[case](ramp(view(expected).shape).to(dtype), dev)
+        actual = expected.to(dev.device(), copy=True)
+        view(expected).copy_(made.cpu())
+        view(actual).copy_(made)
+        assert torch.equal(actual.cpu().view(torch.uint8), expected.view(torch.uint8)), name
 
 
 @check("copy/bit_exact", "COPY-003", dtypes=("float16", "bfloat16", "float32", "float64"))
@@ -629,6 +635,26 @@ def a_view_of_pinned_memory_is_written_correctly(dev: Device) -> None:
     target = expected.pin_memory()
     target[::2, 1:].copy_(source[::2, 1:].to(dev.device()), non_blocking=True)
     expected[::2, 1:] = source[::2, 1:]
+    dev.synchronize()
+    assert torch.equal(target, expected)
+
+
+@check("copy/pinned_layout_h2d", "COPY-016", needs=("pinned_memory",), cases=_READABLE)
+def pinned_memory_of_any_layout_is_read(dev: Device, case: str) -> None:
+    """A non_blocking copy from a view of pinned memory reads exactly its elements."""
+    source = ramp(_BASE)
+    there = _READABLE[case](source.pin_memory()).to(dev.device(), non_blocking=True)
+    dev.assert_equal(there, _READABLE[case](source))
+
+
+@check("copy/pinned_layout_d2h", "COPY-016", needs=("pinned_memory",), cases=LAYOUTS)
+def pinned_memory_of_any_layout_is_written(dev: Device, case: str) -> None:
+    """A non_blocking copy to a view of pinned memory writes its elements and no others."""
+    expected = torch.full(_BASE, float(_UNTOUCHED))
+    source = ramp(LAYOUTS[case](expected).shape)
+    target = expected.pin_memory()
+    LAYOUTS[case](target).copy_(source.to(dev.device()), non_blocking=True)
+    LAYOUTS[case](expected).copy_(source)
     dev.synchronize()
     assert torch.equal(target, expected)
 

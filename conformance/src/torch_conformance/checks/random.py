@@ -1096,6 +1096,36 @@ def dropout_keeps_its_rate_in_every_type(dev: Device, dtype: torch.dtype) -> Non
     assert not torch.equal(*masks)
 
 
+#: Of native_dropout: the probability, whether it is training, and the share that is kept.
+_COMPLEX_DROPOUTS: dict[str, tuple[float, bool | None, float]] = {
+    "some": (0.2, True, 0.8),
+    "few": (0.9, True, 0.1),
+    "by_default": (0.5, None, 0.5),
+    "never": (0.0, True, 1.0),
+    "always": (1.0, True, 0.0),
+    "evaluated": (0.5, False, 1.0),
+}
+
+
+@check(
+    "random/dropout_complex",
+    "RAND-013",
+    needs=("generator", "complex64"),
+    cases=_COMPLEX_DROPOUTS,
+)
+def dropout_scales_complex_numbers(dev: Device, case: str) -> None:
+    """native_dropout keeps its share of complex numbers, scaled, and returns which they are."""
+    p, train, share = _COMPLEX_DROPOUTS[case]
+    torch.manual_seed(74)
+    given = torch.complex(noise((_MANY,)), noise((_MANY,), seed=1))
+    out, mask = torch.native_dropout(given.to(dev.device()), p, train)
+    assert mask.dtype == torch.bool
+    kept = dev.cpu(mask)
+    found = float(kept.double().mean())
+    assert abs(found - share) <= 6 * math.sqrt(share * (1 - share) / _MANY), found
+    dev.assert_close(out, given * kept * (1 / share if share else 0.0))
+
+
 #: Random functions that multiply each element of an image by a random number.
 _SCALING: dict[str, Callable[[Tensor], Tensor]] = {
     "rrelu": lambda x: functional.rrelu(x, 0.1, 0.6, training=True),
