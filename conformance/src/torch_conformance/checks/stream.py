@@ -1353,6 +1353,21 @@ def factories_run_on_the_stream_of_their_device(dev: Device) -> None:
         assert torch.equal(tensor, _MAKERS[name](torch.device("cpu"))), name
 
 
+@check("stream/factories", "STREAM-046", cases=_MAKERS, needs=("streams", "delay"))
+def factories_run_on_the_current_stream(dev: Device, case: str) -> None:
+    """A factory on a side stream does not join the default stream, which is busy."""
+    make, side = _MAKERS[case], dev.stream(0)
+
+    def look() -> torch.Tensor:
+        with side:
+            return make(dev.device(0)).cpu()
+
+    look()  # what is done once, such as loading kernels, is done here
+    dev.synchronize()
+    found = while_held(dev, look)
+    assert torch.equal(found, make(torch.device("cpu")))
+
+
 def _runs_behind_a_delay(
     dev: Device, operator: Callable[[torch.Tensor, torch.Tensor], Any], index: int
 ) -> None:
