@@ -2,6 +2,8 @@
 // Memory of two processes: exports while work runs, and what the other process may do.
 #include <algorithm>
 #include <atomic>
+#include <cstring>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -52,6 +54,35 @@ TEST(a_block_of_another_process_is_read_and_written) {
     OK(hal().memset_async(block, round + 1, 5000, stream));
     OK(ipc().close_memory(block));
   }
+}
+
+TEST(a_handle_with_other_sizes_than_its_file_is_refused) {
+  const Exporter exporter(5000, 7);
+  Sim sim;
+  // Its words have the bytes that were requested, and those of the pages that hold them.
+  uint64_t words[sizeof(puone_ipc_memory_handle) / sizeof(uint64_t)];
+  static_assert(sizeof words == sizeof(puone_ipc_memory_handle));
+  std::memcpy(words, exporter.handle().bytes, sizeof words);
+  uint64_t* const pages = std::ranges::find(words, uint64_t{8192});
+  uint64_t* const bytes = std::ranges::find(words, uint64_t{5000});
+  CHECK(pages != std::end(words));
+  CHECK(bytes != std::end(words));
+  const auto refused = [&](uint64_t new_pages, uint64_t new_bytes) {
+    *pages = new_pages;
+    *bytes = new_bytes;
+    puone_ipc_memory_handle forged{};
+    std::memcpy(forged.bytes, words, sizeof words);
+    void* block = nullptr;
+    STATUS(ipc().open_memory(0, &forged, &block), PUONE_INVALID_ARGUMENT);
+    CHECK(block == nullptr);
+  };
+  refused(1 << 20, 1 << 20); // beyond the end of the file
+  refused(4096, 4096);
+  refused(8192, 4096);
+  refused(8192, 8193);
+  auto* block = static_cast<unsigned char*>(opened(exporter.handle()));
+  CHECK_EQ(sim.value(block + 4999, sim.stream()), 7);
+  OK(ipc().close_memory(block));
 }
 
 TEST(memory_of_another_process_does_not_count_here) {

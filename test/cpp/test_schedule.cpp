@@ -119,3 +119,26 @@ TEST(the_adversary_keeps_stream_order_and_reports_errors) {
     STATUS(hal().stream_synchronize(stream), PUONE_INTERNAL);
   }
 }
+
+// Half of the answers take no step, the others one or more: a hundred are enough for ten steps, and
+// take less time than the pause of a host after which the schedule goes on by itself.
+TEST(asking_alone_moves_the_schedule_on) {
+  for (const bool by_event : {false, true}) {
+    int ready = 0;
+    for (int seed = 0; seed < 8; ++seed) {
+      Sim sim({{"PUONE_SIM_SEED", std::to_string(seed)}});
+      const puone_stream stream = sim.stream();
+      const puone_event event = sim.event();
+      unsigned char* byte = sim.memory<unsigned char>(1);
+      for (int i = 0; i < 10; ++i) OK(hal().memset_async(byte, i, 1, stream));
+      OK(hal().event_record(event, stream));
+      puone_status status = PUONE_NOT_READY;
+      for (int asked = 0; asked < 100 && status == PUONE_NOT_READY; ++asked) {
+        status = by_event ? hal().event_query(event) : hal().stream_query(stream);
+      }
+      if (status == PUONE_OK) ++ready;
+      OK(hal().stream_synchronize(stream));
+    }
+    CHECK(ready >= 6);
+  }
+}

@@ -86,6 +86,35 @@ assert torch.puone.current_stream().query()
     )
 
 
+def test_fills_with_zero_that_block_wait(python: Python) -> None:
+    printed(
+        python,
+        """
+large = torch.empty(1 << 27, dtype=torch.uint8, device="puone")
+large.zero_()
+assert torch.puone.current_stream().query()
+""",
+        PUONE_LAUNCH_BLOCKING="1",
+    )
+
+
+@pytest.mark.parametrize("variable", ["PUONE_LAUNCH_BLOCKING", "PUONE_STACKS"])
+def test_a_call_that_fails_at_once_raises_itself(python: Python, variable: str) -> None:
+    done = python(
+        PRELUDE
+        + """
+def refused(): x.sin_()
+with torch.puone.faults.inject(device_lost=0):
+    error = error_of(refused)
+    assert "refused" in raised_in(error), raised_in(error)
+print(error)
+""",
+        env={"PUONE_DRIVER": "sim", variable: "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "puone:0 is lost" in done.stdout
+
+
 def test_launches_of_graphs_that_block_raise_in_the_replay(python: Python) -> None:
     said = printed(
         python,

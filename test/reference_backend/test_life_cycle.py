@@ -64,6 +64,22 @@ assert len(_lazy._queued) == 1
     succeeds(python, code)
 
 
+def test_faults_can_be_the_first_call_of_a_program(python: Python) -> None:
+    code = """
+import torch, torch_puone
+with torch.puone.faults.inject(kernel_error_at=1):
+    assert torch.puone.is_initialized()
+    try:
+        torch.ones(4, device="puone").sin().cpu()
+    except torch.AcceleratorError as error:
+        assert "injected" in str(error)
+    else:
+        raise SystemExit("nothing was raised")
+torch.ones(4, device="puone").sin().cpu()
+"""
+    succeeds(python, code)
+
+
 def test_a_queued_call_that_fails_does_not_block_the_device(python: Python) -> None:
     code = """
 import torch, torch_puone

@@ -459,9 +459,10 @@ def test_hundreds_of_tensors_leave_nothing_behind(peer: Peer) -> None:
     """python test/endurance/shared_tensors.py --tensors 10000 sends more."""
     torch_puone.empty_cache()
     peer.call(peers.keep, "x", make(0.0))
+    peer.call(peers.kept, "x")  # a process that has sent a tensor counts its references in a file
     peer.call(peers.drop, "x")
-    before = [measure() for measure in (peers.allocated, descriptors)]
     theirs = [peer.call(measure) for measure in (peers.allocated, descriptors, mapped_files)]
+    before = [measure() for measure in (peers.allocated, descriptors)]
     for i in range(300):
         peer.call(peers.keep, "x", make(float(i)))
         assert peer.call(peers.kept, "x")[0].item() == float(i)
@@ -469,3 +470,18 @@ def test_hundreds_of_tensors_leave_nothing_behind(peer: Peer) -> None:
     after = [peer.call(measure) for measure in (peers.allocated, descriptors, mapped_files)]
     assert after == theirs
     assert [measure() for measure in (peers.allocated, descriptors)] == before
+
+
+def test_memory_is_mapped_as_long_as_one_of_its_tensors_lives(peer: Peer) -> None:
+    torch_puone.empty_cache()
+    before = peer.call(mapped_files)
+    first, second = make(1.0), make(2.0)  # of one segment
+    for name, tensor in (("x", first), ("y", second)):
+        peer.call(peers.keep, name, tensor)
+    mapped = peer.call(mapped_files)
+    assert mapped > before
+    peer.call(peers.drop, "x")
+    assert peer.call(mapped_files) == mapped
+    assert peer.call(peers.values, "y")[0] == 2.0
+    peer.call(peers.drop, "y")
+    assert peer.call(mapped_files) == before
