@@ -123,6 +123,22 @@ def test_an_asynchronous_error_is_reported_by_an_event(hal: Driver, by: str) -> 
     hal.synchronize(stream)
 
 
+@covers("HAL-132", needs=("events",))
+@pytest.mark.parametrize("by", ["event_synchronize", "event_query"])
+def test_an_event_before_an_asynchronous_error_does_not_report_it(hal: Driver, by: str) -> None:
+    stream, other = hal.stream(), hal.stream()
+    before, after = hal.event(), hal.event()
+    hal.delay(stream, 0)
+    hal.record(before, stream)
+    _plant_kernel_error(hal, stream)
+    hal.record(after, stream)
+    hal.ok(hal.api.stream_wait_event(other, after))
+    hal.synchronize(other)  # the work has failed, and nobody has reported it
+    hal.ok(getattr(hal.api, by)(before))
+    assert hal.api.stream_synchronize(stream) == Status.INTERNAL
+    hal.synchronize(stream)
+
+
 @covers("HAL-132")
 def test_a_stream_does_not_report_anothers_error(hal: Driver) -> None:
     bad, good = hal.stream(), hal.stream()
