@@ -7,13 +7,14 @@ import copy
 import math
 import pickle
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import torch
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from torch_conformance.authoring.api import Device, check, raised, why_ended
+from torch_conformance.authoring.api import Device, check, ends, raised
 
 Draw = Callable[[torch.device, torch.Generator | None], torch.Tensor]
 
@@ -276,16 +277,46 @@ def torch_seed_seeds_every_device(dev: Device) -> None:
     assert torch.seed() != chosen
 
 
-@check("generator/seed_before_use", "GEN-001", needs=("generator", "accelerator"))
-def a_seed_given_before_the_first_use_counts(dev: Device) -> None:
-    """torch.manual_seed seeds the device, also in a process that has not used it yet."""
-    done = dev.python(
-        "import torch\ntorch.manual_seed(1234)\n"
-        f"print('drawn', torch.rand(8, device={str(dev.device())!r}).tolist())"
-    )
-    assert done.returncode == 0, why_ended(done)
+#: Calls of the device module before its first use, in this order, and the seeds that they leave on
+#: the current device and on the others. A seed of None is chosen at random.
+_SEEDED_BEFORE_USE: dict[str, tuple[int | None, int | None]] = {
+    "m.manual_seed(31); m.manual_seed_all(32)": (32, 32),
+    "m.manual_seed_all(32); m.manual_seed(31)": (31, 32),
+    "m.seed_all(); m.seed(); m.manual_seed_all(33)": (33, 33),
+    "m.manual_seed_all(32); m.seed_all()": (None, None),
+}
+_TELL_SEEDS = """
+m = torch.get_device_module(torch.device(D).type)
+{calls}
+seeds = []
+for index in (0, torch.accelerator.device_count() - 1):
+    with torch.accelerator.device_index(index): seeds.append(m.initial_seed())
+print("seeds", *seeds, flush=True)
+"""
+_AT_ONCE = "import os; os._exit(0)\n"  # how programs end is not asked here, and takes long
+_BEFORE_USE = {
+    calls: _TELL_SEEDS.format(calls=calls) + _AT_ONCE for calls in _SEEDED_BEFORE_USE
+} | {
+    "torch": "torch.manual_seed(1234)\n"
+    "print('drawn', torch.rand(8, device=D).tolist(), flush=True)\n" + _AT_ONCE
+}
+
+
+@check("generator/seed_before_use", ("GEN-001", "GEN-010"), needs=("generator", "accelerator"))
+def seeds_given_before_the_first_use_count_in_order(dev: Device) -> None:
+    """Of the seeds that a program gives before it uses the device, each device has its last one."""
+    end = ends(dev, _BEFORE_USE)["torch"]
+    end.verify()
     torch.manual_seed(1234)
-    assert f"drawn {torch.rand(8, device=dev.device()).tolist()}" in done.stdout
+    assert f"drawn {torch.rand(8, device=dev.device()).tolist()}" in end.output
+    for calls, expected in _SEEDED_BEFORE_USE.items():
+        end = ends(dev, _BEFORE_USE)[calls]
+        end.verify()
+        told = next(line for line in end.output.splitlines() if line.startswith("seeds "))
+        found = [int(word) for word in told.split()[1:]]
+        for seed, wanted in zip(found[: dev.count], expected, strict=False):
+            right = seed not in (31, 32, 33) if wanted is None else seed == wanted
+            assert right, f"after {calls} the seed is {seed} instead of {wanted or 'a random one'}"
 
 
 @check("generator/order", "GEN-001", needs=("generator",))
@@ -699,6 +730,67 @@ def generators_of_two_devices_are_independent(dev: Device) -> None:
     with dev.device(last):
         assert _same(torch.rand(9, device=dev.device(last), generator=second), drawn)
     assert second.clone_state().device == second.device
+
+
+def _sharing(dev: Device, index: int = 0) -> list[torch.Generator]:
+    """Two generators of one device, in the middle of different sequences, that share a state."""
+    first, second = (torch.Generator(device=dev.device(index)).manual_seed(k) for k in (6, 7))
+    torch.rand(5, device=dev.device(index), generator=first)
+    try:
+        second.graphsafe_set_state(first.graphsafe_get_state())
+    except (NotImplementedError, RuntimeError) as error:
+        if isinstance(error, NotImplementedError) or "not supported" in str(error):
+            dev.unsupported("generators do not share their states")
+        raise
+    return [first, second]
+
+
+@check("generator/shared_state:draws", "GEN-024", needs=("generator",))
+def generators_of_one_state_draw_one_sequence(dev: Device) -> None:
+    """Two generators that share a state go on where the other one stopped, in turns."""
+    pair = _sharing(dev)
+    alone = pair[0].clone_state()
+    for generator in (*pair, *reversed(pair)):
+        drawn = torch.rand(8, device=dev.device(), generator=generator)
+        assert _same(drawn, torch.rand(8, device=dev.device(), generator=alone))
+
+
+@check("generator/shared_state:seed", "GEN-024", needs=("generator",))
+def generators_of_one_state_have_one_seed(dev: Device) -> None:
+    """A seed or a state that one of two generators of one state gets is the other one's, too."""
+    for setting, other in permutations(_sharing(dev)):
+        setting.manual_seed(41)
+        assert other.initial_seed() == 41
+        state = setting.get_state()
+        drawn = torch.rand(8, device=dev.device(), generator=other)
+        setting.set_state(state)
+        assert torch.equal(other.get_state(), state)
+        assert _same(torch.rand(8, device=dev.device(), generator=other), drawn)
+
+
+@check("generator/shared_state:clone", "GEN-024", needs=("generator",))
+def clones_of_a_shared_state_are_their_own(dev: Device) -> None:
+    """A clone of a generator that shares its state does not share it."""
+    first, second = _sharing(dev)
+    clone = second.clone_state()
+    before = clone.get_state()
+    torch.rand(8, device=dev.device(), generator=first)
+    assert torch.equal(clone.get_state(), before), "the clone moved with the others"
+    kept = first.get_state()
+    torch.rand(8, device=dev.device(), generator=clone)
+    assert torch.equal(second.get_state(), kept), "the others moved with the clone"
+
+
+@check("generator/shared_state:outlives", "GEN-024", needs=("generator",))
+def a_shared_state_outlives_the_generator_it_came_from(dev: Device) -> None:
+    """A generator goes on when the one that it shared the state with is gone, or shares another."""
+    first, second = _sharing(dev)
+    alone = first.clone_state()
+    first.graphsafe_set_state(torch.Generator(device=dev.device()).graphsafe_get_state())
+    torch.rand(8, device=dev.device(), generator=first)
+    del first
+    drawn = torch.rand(8, device=dev.device(), generator=second)
+    assert _same(drawn, torch.rand(8, device=dev.device(), generator=alone))
 
 
 @check("generator/default", "GEN-015", needs=("generator",))

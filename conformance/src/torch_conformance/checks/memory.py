@@ -9,9 +9,11 @@ import gc
 import re
 import resource
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import pairwise, permutations
 from typing import Any, NamedTuple
 
@@ -2125,6 +2127,33 @@ def allocator_takes_the_standard_settings(dev: Device, case: str) -> None:
             assert large[-1].item() == k
 
 
+#: A size in a memory summary, such as `12 MiB` or `1.5 GB`.
+_SIZE = re.compile(r"(?<![\w.])(\d+)(?:\.(\d+))?\s*([KMGT]?)i?B\b")
+
+
+@check("memory/summary", "MEM-065", needs=("memory_stats",))
+def the_summary_has_the_figures_of_the_statistics(dev: Device) -> None:
+    """memory_summary shows the allocated bytes, with their unit, as memory_stats has them."""
+    if not hasattr(dev.module, "memory_summary"):
+        dev.unsupported("the device module has no memory_summary")
+    with _on_first_device(dev):
+        for count in (1, 3 * LARGE + 5 * MIB):
+            x = _bytes(dev, count)
+            wanted = [_statistics(0)[f"allocated_bytes.all.{name}"] for name in ("current", "peak")]
+            lines = dev.module.memory_summary(0).splitlines()
+            row = next((line for line in lines if "allocated memory" in line.lower()), None)
+            if row is None:
+                dev.unsupported("the summary has no row of allocated memory")
+            sizes = _SIZE.findall(row)
+            assert len(sizes) >= 2, f"sizes without units: {row}"
+            for (whole, part, prefix), value in zip(sizes, wanted, strict=False):
+                unit = 1024 ** " KMGT".index(prefix or " ")
+                shown = float(f"{whole}.{part or 0}") * unit
+                coarse = unit / 10 ** len(part)
+                assert abs(shown - value) <= coarse, f"{value} bytes are shown as {row}"
+            del x
+
+
 @check("memory/collected", "MEM-059", needs=("allocator_settings", *_LIMITED, "memory_stats"))
 def unused_memory_is_returned_beyond_the_threshold(dev: Device) -> None:
     """With a third of the limit in unused blocks, beyond the threshold, a new one replaces some."""
@@ -2138,6 +2167,64 @@ def unused_memory_is_returned_beyond_the_threshold(dev: Device) -> None:
         taken = _bytes(dev, share * 30 // 100)  # in none of the two
         held = _reserved() - before
     assert held < cached + taken.nbytes, f"{held} bytes are held, {cached} were before, unused"
+
+
+@check("memory/max_split_size:statistic", "MEM-049", needs=("allocator_settings", "memory_stats"))
+def the_largest_size_to_be_split_is_a_statistic(dev: Device) -> None:
+    """memory_stats says which largest size to be split was set last."""
+    if "max_split_size" not in _statistics(0):
+        dev.unsupported("memory_stats does not say the largest size to be split")
+    for megabytes in (32, 64):
+        with _settings(dev, f"max_split_size_mb:{megabytes}"):
+            assert _statistics(0)["max_split_size"] == megabytes * MIB
+
+
+@check(
+    "memory/max_split_size:kept_whole",
+    "MEM-064",
+    needs=("allocator_settings", "memory_stats", "empty_cache", "addresses"),
+)
+def blocks_beyond_the_largest_size_are_kept_whole(dev: Device) -> None:
+    """An unused block beyond the largest size to be split is whole for a request of its size."""
+    with _on_first_device(dev), _settings(dev, "max_split_size_mb:32"):
+        x = _bytes(dev, 2 * LARGE)
+        address = x.data_ptr()
+        del x
+        small = _bytes(dev, LARGE // 2)
+        assert not address <= small.data_ptr() < address + 2 * LARGE, "the block was split"
+        assert _bytes(dev, 2 * LARGE).data_ptr() == address, "the block was not used again"
+
+
+@check(
+    "memory/oom_flush:oversize",
+    "MEM-023",
+    needs=("allocator_settings", *_LIMITED, "memory_stats", "threads"),
+)
+def blocks_beyond_the_largest_size_are_returned_before_giving_up(dev: Device) -> None:
+    """A request that fits once a smaller unused block is returned succeeds beside other threads."""
+    ended = threading.Event()
+
+    def others(size: int) -> None:
+        while not ended.is_set():
+            live = [_bytes(dev, size + k * MIB) for k in range(3)]  # of the pool of large blocks
+            assert len({x.data_ptr() for x in live}) == 3
+            del live[::2]
+
+    with _limited(dev, 0) as total, _settings(dev, "max_split_size_mb:20"):
+        share = int(total * _SHARE)
+
+        def replace() -> None:
+            try:
+                for percent in (90, 60) * 200:
+                    x = _bytes(dev, share * percent // 100)
+                    x[-1:].fill_(percent)
+                    assert x[-1].item() == percent
+                    del x
+            finally:
+                ended.set()
+
+        works: list[Callable[[], None]] = [replace, *(partial(others, k * MIB) for k in (2, 5))]
+        in_threads(works)
 
 
 @check("memory/settings_environment", "MEM-045", needs=("allocator_settings",))

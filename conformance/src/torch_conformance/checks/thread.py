@@ -182,6 +182,45 @@ def work_is_handed_from_thread_to_thread(dev: Device, case: str) -> None:
     in_threads([produce, consume])
 
 
+def _empty_cache_beside(dev: Device, *, shared: bool) -> None:
+    """Threads allocate and free, on one stream or on their own, while the cache is emptied."""
+    ended = threading.Event()
+    streams = [dev.stream(0) for _ in range(1 if shared else 3)]
+
+    def use(seed: int) -> None:
+        try:
+            with streams[seed % len(streams)]:
+                for step in range(30):
+                    size = 1 + (seed * 7919 + step * 104729) % (1 << 20)
+                    live = [torch.full((size >> k,), seed + k, device=dev.type) for k in range(3)]
+                    for k, x in enumerate(live):
+                        assert x[-1:].item() == seed + k if x.numel() else True
+        finally:
+            ended.set()
+
+    def empty() -> None:
+        while not ended.is_set():
+            torch.accelerator.empty_cache()
+
+    works: list[Callable[[], None]] = [*(partial(use, seed) for seed in range(1, 4)), empty]
+    with torch.accelerator.device_index(0):
+        in_threads(works)
+
+
+_STREAMS_SHARED = {"one_stream": True, "own_streams": False}
+
+
+@check(
+    "thread/empty_cache",
+    "THREAD-001",
+    cases=_STREAMS_SHARED,
+    needs=("threads", "streams", "empty_cache"),
+)
+def the_cache_is_emptied_beside_other_threads(dev: Device, case: str) -> None:
+    """Threads that allocate and free while another one empties the cache get their results."""
+    _empty_cache_beside(dev, shared=_STREAMS_SHARED[case])
+
+
 @check("thread/free_elsewhere", "THREAD-005", needs=("threads", "memory_stats"))
 def memory_freed_by_another_thread_comes_back(dev: Device) -> None:
     """Blocks allocated in one thread and freed in another are returned in full."""
@@ -663,7 +702,105 @@ _EXITS: dict[str, str] = {
         "assert kept[0].grad.cpu().tolist() == [2.0] * 4\n"
     ),
 }
+#: Every thread calls every function for the first time, each in an order of its own. What the CPU
+#: gives is the right result; an operator that the device does not have is missing in each thread.
+_FIRST_OPERATORS = """
+import sys, threading
+sys.setswitchinterval(1e-5)
+X = torch.linspace(0.125, 0.875, 24).reshape(4, 6)
+NAMES = (
+    "abs acos asin atan ceil cos cosh digamma erf erfc erfinv exp exp2 expm1 floor frac isfinite "
+    "lgamma log log10 log1p log2 logit neg reciprocal round rsqrt sigmoid sign sin sinh sqrt "
+    "square tan tanh trunc sum mean prod amax amin argmax argmin median logcumsumexp cumsum "
+    "cumprod std var norm all any count_nonzero nonzero unique msort t ravel tril triu "
+    "diag trace fliplr rot90 relu selu celu softplus hardswish kthvalue mode nansum "
+    "nan_to_num logaddexp hypot atan2 fmod remainder copysign nextafter heaviside maximum minimum "
+    "mm cdist kron outer dot cross cov corrcoef histc bincount bucketize searchsorted vander "
+    "matrix_power pinverse i0 sinc mvlgamma polygamma igamma igammac"
+).split()
+ARGUMENTS = {
+    "mm": (X.t(),), "outer": (X[1],), "dot": (X[1],), "kthvalue": (2,), "cross": (X[:, :3],),
+    "bucketize": (X[0],), "searchsorted": (X,), "matrix_power": (2,), "mvlgamma": (1,),
+    "logcumsumexp": (1,), "cumsum": (1,), "cumprod": (0,), "cdist": (X,), "kron": (X[:2],),
+} | {
+    name: (X.flip(0),) for name in ("logaddexp hypot atan2 fmod remainder copysign nextafter "
+    "heaviside maximum minimum igamma igammac").split()
+}
+FIRST = {"outer": X[0], "dot": X[0], "cross": X[:, :3], "vander": X[0], "matrix_power": X[:, :4],
+         "bincount": torch.tensor([1, 0, 2, 1]), "searchsorted": X[0].sort().values}
+def call(name, device):
+    move = lambda v: v.to(device) if isinstance(v, torch.Tensor) else v
+    arguments = [move(FIRST.get(name, X)), *map(move, ARGUMENTS.get(name, ()))]
+    if name == "polygamma": arguments = [1, *arguments]
+    function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
+    try:
+        result = function(*arguments)
+    except NotImplementedError:
+        return None
+    return [r.cpu() for r in (result if isinstance(result, tuple) else (result,))]
+expected = {name: call(name, "cpu") for name in NAMES}
+gate = threading.Barrier(6)
+found = [{} for _ in range(6)]
+def work(k):
+    gate.wait(30)
+    for turn in range(len(NAMES)):
+        name = NAMES[(turn + k // 2 * 40) % len(NAMES)]
+        found[k][name] = call(name, D)
+threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+for t in threads: t.start()
+for t in threads: t.join()
+for name in NAMES:
+    results = [mine[name] for mine in found]
+    if all(r is None for r in results): continue
+    for r in results:
+        assert r is not None, f"{name} was missing in some threads only"
+        for one, other in zip(r, expected[name]):
+            assert torch.allclose(one, other, rtol=1e-3, atol=1e-4, equal_nan=True), name
+"""
+#: Threads that allocate, draw, queue and take streams for the first time, on each device at once.
+_FIRST_DEVICES = """
+import sys, threading
+sys.setswitchinterval(1e-5)
+TYPE = torch.device(D).type
+count = torch.accelerator.device_count()
+gate = threading.Barrier(12)
+right = []
+def allocate(device, k):
+    x = torch.full((1000 + k,), float(k), device=device)
+    assert (x + 1).cpu().tolist() == [k + 1.0] * (1000 + k)
+def draw(device, k):
+    g = torch.Generator(device=device).manual_seed(3)
+    first = torch.rand(100, device=device, generator=g)
+    again = torch.rand(100, device=device, generator=g.manual_seed(3))
+    assert torch.equal(first.cpu(), again.cpu())
+def stream(device, k):
+    try:
+        own = torch.Stream(device)
+    except (NotImplementedError, RuntimeError):
+        return allocate(device, k)
+    with own:
+        x = torch.full((500,), float(k), device=device)
+        y = x * 2
+    own.synchronize()
+    assert y.cpu().tolist() == [2.0 * k] * 500
+def copy(device, k):
+    values = torch.arange(3000.0) + k
+    assert torch.equal(values.to(device).clone().cpu(), values)
+WORKS = (allocate, draw, stream, copy)
+def work(k):
+    device = torch.device(TYPE, k % count)
+    gate.wait(30)
+    for turn in range(4): WORKS[(k // count + turn) % 4](device, k)
+    right.append(k)
+threads = [threading.Thread(target=work, args=(k,)) for k in range(12)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert sorted(right) == list(range(12)), right
+"""
+_AT_ONCE = "import os; os._exit(0)\n"  # how these programs end is not asked, and takes long
 _PROGRAMS = _EXITS | {
+    "first_operators": _FIRST_OPERATORS + _AT_ONCE,
+    "first_devices": _FIRST_DEVICES + _AT_ONCE,
     "thread_outlives_main": (
         "import threading, time\n"
         "def late():\n"
@@ -718,3 +855,18 @@ def _verify_exit(dev: Device, program: str) -> str:
 def threads_started_before_first_use_work(dev: Device) -> None:
     """A process may use the device for the first time in several threads at once."""
     ends(dev, _PROGRAMS)["first_use_in_threads"].verify()
+
+
+_FIRST_AT_ONCE = {"operators": "first_operators", "devices": "first_devices"}
+
+
+@check(
+    "thread/first_at_once",
+    "THREAD-016",
+    cases=_FIRST_AT_ONCE,
+    needs=("threads", "accelerator"),
+    deadline=180,
+)
+def many_things_are_used_for_the_first_time_at_once(dev: Device, case: str) -> None:
+    """Threads that call many operators, or use many devices, for the first time get all results."""
+    _verify_exit(dev, _FIRST_AT_ONCE[case])
