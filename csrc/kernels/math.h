@@ -299,20 +299,30 @@ PUONE_FN float erf(float x) {
       0.005189535438f,
       -0.0008020842084f,
       7.889122066e-5f);
-  // -log(erfc(t)) - t, t from 1 to 4
+  // erfc(t) = 2^-h, t from 1 to 4
   const float magnitude = std::abs(x);
-  const float t = magnitude > 4 ? 4 : magnitude;
-  const float g = detail::polynomial(
-      t,
-      -0.0001884678908f,
-      0.1295803114f,
-      0.6332163977f,
-      0.1084220981f,
-      -0.02521033854f,
-      0.004205284228f,
-      -0.0004414725334f,
-      2.169760328e-5f);
-  const float large = std::copysign(1 - exp(-(g + t)), x);
+  const float h = detail::polynomial(
+      magnitude > 4 ? 4 : magnitude,
+      0.0005102929426f,
+      1.625975132f,
+      0.9207649231f,
+      0.1486515552f,
+      -0.03145844489f,
+      0.004240960814f,
+      -0.0002677270095f);
+  // Rounds and adds the bias of exponents: the bits of 2^n are then these, shifted.
+  constexpr float kRoundExponent = detail::kRound + 127;
+  const float shifted = kRoundExponent - h;
+  const float p = detail::polynomial(
+      (kRoundExponent - shifted) - h,
+      1.000000119f,
+      0.693146944f,
+      0.2402212024f,
+      0.05550713092f,
+      0.009675541893f,
+      0.001327647362f);
+  const float power = std::bit_cast<float>(std::bit_cast<uint32_t>(shifted) << 23);
+  const float large = std::copysign(1 - p * power, x);
   return magnitude < 1 ? x * small + x : large;
 }
 

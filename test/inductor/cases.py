@@ -176,8 +176,18 @@ CASES: dict[str, Case] = {
         lambda x, b: x * b[:, None] + x.mean((0, 2), keepdim=True),
         lambda: (_normal(4, 6, 96), _normal(6)),
     ),
+    "numbers_of_rows": (
+        lambda x, m, v: ((x - m[:, None]) * (v.abs() + 1e-5)[:, None].rsqrt()).relu(),
+        lambda: (_normal(33, 128), _normal(33), _normal(33)),
+    ),
+    "numbers_of_rows_behind_an_index": (
+        lambda x, w, i: x * w[i][:, None].rsqrt() + x[:, :1],
+        lambda: (_normal(33, 128), _normal(9).abs(), torch.randint(-9, 9, (33,))),
+    ),
+    "numbers_of_rows_in_place": (lambda x: x.sub_(x[:, 3:4]), lambda: (_normal(33, 128),)),
     "short_rows": (lambda x, b: x * b, lambda: (_normal(33, 5, 7), _normal(5, 1))),
     "tiles": (lambda x: x.t().contiguous() + 1, lambda: (_normal(130, 257),)),
+    "tiles_of_sums": (lambda x, y: x.t() + y, lambda: (_normal(130, 257), _normal(257, 130))),
     "tiles_of_rows": (
         lambda x: x.permute(2, 0, 1).contiguous().sin(),
         lambda: (_normal(5, 70, 90),),

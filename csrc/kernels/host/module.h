@@ -78,6 +78,12 @@ struct Lanes<kLanes, Together<T, Rest...>> {
   Lanes<kLanes, Together<Rest...>> rest;
 };
 
+/// The values that are reduced together.
+template <class T>
+constexpr int kValues = 1;
+template <class... T>
+constexpr int kValues<Together<T...>> = sizeof...(T);
+
 /// A block whose loops run on all cores if there are fewer blocks than cores. Long reductions are
 /// made of pieces, which do not depend on that: equal inputs give equal bits, and sums of floats
 /// stay accurate.
@@ -143,7 +149,8 @@ class ModuleBlock : public Block {
     });
   }
 
-  /// The same in an order for memory in which rows, too, are neighbours: in tiles.
+  /// The same in an order for memory in which rows, too, are neighbours: in tiles, which read whole
+  /// cache lines.
   template <class F>
   void eachOfTiles(int64_t rows, int64_t length, const F& f) const {
     ranges(length, kGrain / kModuleRows, [&](int64_t begin, int64_t end) {
@@ -152,6 +159,28 @@ class ModuleBlock : public Block {
         const int64_t behind = std::min(end, at + kTile);
         for (int64_t row = 0; row < rows; ++row) {
 #pragma GCC ivdep
+          for (int64_t i = at; i < behind; ++i) own(row, i);
+        }
+      }
+    });
+  }
+
+  /// As eachOfTiles(), where f writes neighbours for neighbouring rows and not for neighbouring i.
+  template <class F>
+  void eachOfTilesAcross(int64_t rows, int64_t length, const F& f) const {
+    ranges(length, kGrain / kModuleRows, [&](int64_t begin, int64_t end) {
+      const F own = f;
+      for (int64_t at = begin; at < end; at += kModuleRows) {
+        const int64_t behind = std::min(end, at + kModuleRows);
+        int64_t row = 0;
+        for (; row + kTile <= rows; row += kTile) {
+          for (int64_t i = at; i < behind; ++i) {
+            __asm__ volatile(""); // no vectors of several i: their parts would be stored apart
+#pragma GCC ivdep
+            for (int64_t r = 0; r < kTile; ++r) own(row + r, i);
+          }
+        }
+        for (; row < rows; ++row) {
           for (int64_t i = at; i < behind; ++i) own(row, i);
         }
       }
@@ -214,7 +243,8 @@ class ModuleBlock : public Block {
 
   template <class T, class Load, class Combine>
   static T inLanes(int64_t n, T identity, const Load& load, const Combine& combine) {
-    constexpr int64_t kMany = 64; // several vectors: additions need not wait for each other
+    // Several vectors: additions need not wait for each other. All of them are in registers.
+    constexpr int64_t kMany = kValues<T> == 1 ? 64 : kValues<T> == 2 ? 32 : 16;
     return n < kMany ? inLanes<kMany / 4>(n, identity, load, combine)
                      : inLanes<kMany>(n, identity, load, combine);
   }

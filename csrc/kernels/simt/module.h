@@ -69,6 +69,13 @@ class ModuleBlock : public Block {
     __syncthreads();
   }
 
+  /// As eachOfTiles(), where f writes neighbours for neighbouring rows: a line of memory is read
+  /// and written by one warp in either case.
+  template <class F>
+  PUONE_DEVICE void eachOfTilesAcross(int64_t rows, int64_t length, const F& f) const {
+    eachOfTiles(rows, length, f);
+  }
+
   /// Calls f(column, i) for all columns of [0, width) and i of [0, n), as reduceColumns() has
   /// columns.
   template <class F>

@@ -145,6 +145,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         self.outer_entries: list[IterationRangesEntry] = []
         self.loop_entries: list[IterationRangesEntry] = []
         self.touched: list[sympy.Expr] = []  # where there are loads and stores
+        self.stored: list[sympy.Expr] = []  # where there are stores
         self.loop_loads: list[sympy.Expr] = []  # where loops load
         self.access: dict[str, int] = {}  # of each buffer, by its name in the kernel
         self.full: set[str] = set()  # buffers of which every element is touched
@@ -196,6 +197,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
     ) -> DeferredLine:
         variable = self.args.output(name)
         index = self.prepare_indexing(index)
+        self.stored.append(index)
         place = f"{variable}[{self.index_to_str(index)}]"
         element = stored(V.graph.get_dtype(name))
         if mode is None:
@@ -482,9 +484,9 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         if length is None or length < _LEAST_ROW or is_one_row:
             self.grid = _Grid("{count}", "0")
             return Map(self._entries("i")[0])
-        tiles = self._crosses(inner)
+        tiles = self._tiles(inner)
         rows = f"({{count}}) // {length}"
-        if tiles:
+        if tiles is not None:
             self.grid = _Grid(f"-(-({rows}) // {ROWS})", f"{ROWS} * {length}")
         else:
             self.grid = _Grid(rows, str(length))
@@ -492,10 +494,16 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         outer, places = self._entries("row", length)
         return Rows(outer, places, f"{length}L", f"{numels} / {length}L", tiles)
 
-    def _crosses(self, inner: list[IterationRangesEntry]) -> bool:
-        """Whether neighbours of a row are apart in some memory."""
+    def _tiles(self, inner: list[IterationRangesEntry]) -> str | None:
+        """The method for rows of which neighbours are apart in some memory."""
         symbols = [entry.symbol() for entry in inner if entry.divisor == 1]
-        return any(index.coeff(s) not in (0, 1) for index in self.touched for s in symbols)
+
+        def crosses(memory: list[sympy.Expr]) -> bool:
+            return any(index.coeff(s) not in (0, 1) for index in memory for s in symbols)
+
+        if not crosses(self.touched):
+            return None
+        return "eachOfTilesAcross" if crosses(self.stored) else "eachOfTiles"
 
     def _layout_of_reductions(self, columns: bool) -> Layout:
         inner, length = self._inner()

@@ -15,9 +15,12 @@ index or result, and loops over what is reduced.
 
 from __future__ import annotations
 
+import re
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+from . import invariants
 
 #: In the lines of a part: ends the work on this index. The others go on.
 LEAVE = "PUONE_LEAVE;"
@@ -143,6 +146,13 @@ class Loop:
     def defined(self) -> str:
         return self.entries if self.split is None else self.split.entries
 
+    def without_invariants(self) -> tuple[str, Loop]:
+        """The lines to put before the loop, and the loop without them."""
+        varying = re.findall(r"int64_t (\w+)", f"{self.parameters}, {self.defined}")
+        moved, lines = invariants.split(self.lines, varying)
+        _, lines_without_stores = invariants.split(self.lines_without_stores, varying)
+        return moved, replace(self, lines=lines, lines_without_stores=lines_without_stores)
+
     @property
     def space(self) -> str:
         """The arguments of a call of the block that say how many elements there are."""
@@ -192,22 +202,27 @@ class Rows:
     inner: list[Entry]  # of the element, in terms of `place`, too
     length: str
     rows: str  # how many there are
-    tiles: bool  # whether a block handles kModuleRows rows
+    tiles: str | None  # the method of a block that handles kModuleRows rows
     idiom = "BLOCKS"
 
     def body(self, parts: list[Part]) -> str:
         outer = "".join(map(str, self.entries))
-        element = "".join(map(str, self.inner)) + Map([]).body(parts)
-        if not self.tiles:
-            call = f"block.each({self.length}, {_function('int64_t place', element)});\n"
-            return f"const int64_t row = index;\n{outer}{call}"
+        entries = "".join(map(str, self.inner))
+        element = Map([]).body(parts)
+        if self.tiles is None:
+            names = ["place", *(entry.name for entry in self.inner)]
+            moved, element = invariants.split(element, names)
+            function = _function("int64_t place", entries + element)
+            call = f"block.each({self.length}, {function});\n"
+            return f"const int64_t row = index;\n{outer}{moved}{call}"
         function = _function(
-            "int64_t at, int64_t place", f"const int64_t row = first + at;\n{outer}{element}"
+            "int64_t at, int64_t place",
+            f"const int64_t row = first + at;\n{outer}{entries}{element}",
         )
         return (
             "const int64_t first = index * kModuleRows;\n"
             f"const int64_t rows = std::min(kModuleRows, {self.rows} - first);\n"
-            f"block.eachOfTiles(rows, {self.length}, {function});\n"
+            f"block.{self.tiles}(rows, {self.length}, {function});\n"
         )
 
 
@@ -225,18 +240,18 @@ class Results:
                 text += self._loop(part)
         return text
 
-    def _loop(self, loop: Loop) -> str:
-        rows = "" if loop.split is None else "OfRows"
+    def _loop(self, whole: Loop) -> str:
+        rows = "" if whole.split is None else "OfRows"
+        text, loop = whole.without_invariants()
 
         def every(lines: str) -> str:
             body = _function(loop.parameters, (loop.defined + lines).replace(LEAVE, "return;"))
             return f"block.each{rows}({loop.space}, {body});\n"
 
         if not loop.reductions:
-            return every(loop.lines)
+            return text + every(loop.lines)
         reductions = in_one_pass(loop.reductions)
         lines, last = loop.passes(reductions)
-        text = ""
         for each in reductions:
             element = _element(each.type, each.identity, loop.defined + lines, each.value)
             load = _function(loop.parameters, element)
