@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every entry may be called from any thread at any time.
+#include <array>
 #include <atomic>
 #include <random>
+#include <string>
 #include <thread>
 
+#include "hal/module.h"
 #include "sim.h"
 
 using namespace puone::test;
@@ -81,6 +84,27 @@ TEST(threads_share_the_driver_without_disturbing_each_other) {
     }
     OK(hal().stream_destroy(stream));
   });
+}
+
+TEST(threads_look_for_the_compiler_at_once) {
+  for (int round = 0; round < 6; ++round) { // each has a compiler of its own
+    Sim sim({{"CXX", "c++ -DROUND=" + std::to_string(round)}});
+    const void* table = nullptr;
+    OK(hal().get_extension(PUONE_MODULE_EXTENSION, PUONE_MODULE_VERSION, &table));
+    const auto& modules = *static_cast<const puone_module_api*>(table);
+    std::array<puone_module_target, 4> targets{};
+    inThreads(4, [&](int thread) {
+      puone_module_target& target = targets[static_cast<size_t>(thread)];
+      for (int i = 0; i < 3; ++i) {
+        target = {};
+        target.struct_size = sizeof target;
+        OK(modules.target(-1, &target));
+      }
+    });
+    for (const puone_module_target& target : targets) {
+      CHECK(std::string(target.identity) == targets[0].identity);
+    }
+  }
 }
 
 TEST(threads_may_submit_to_and_wait_on_one_stream) {

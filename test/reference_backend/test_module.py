@@ -267,6 +267,9 @@ class TestRandom:
 
 
 class TestDiagnostics:
+    def test_tf32_is_not_supported(self) -> None:
+        assert puone.is_tf32_supported() is False
+
     def test_sleep_returns_before_the_work_is_done(self) -> None:
         stream = puone.current_stream()
         puone._sleep_ms(50)
