@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Errors of the driver, waiting, and memory without a DataPtr.
+#include <c10/core/AllocatorConfig.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "check.h"
@@ -195,6 +198,30 @@ TEST(the_limit_holds_for_threads_together) {
   }
   for (auto& thread : threads) thread.join();
   setMemoryFraction(1.0, 0);
+}
+
+TEST(oversize_blocks_are_returned_beside_other_threads) {
+  const Clean clean;
+  c10::CachingAllocator::setAllocatorSettings("max_split_size_mb:20");
+  setMemoryFraction(0.5, 0); // 128 MiB
+  std::atomic<bool> begun{false};
+  std::atomic<bool> ended{false};
+  std::thread other([&] {
+    while (!ended) {
+      allocate(2 * kMiB, getDefaultStream(0)).clear();
+      begun = true;
+    }
+  });
+  while (!begun) std::this_thread::yield();
+  for (int round = 0; round < 1000; ++round) {
+    allocate(90 * kMiB, getDefaultStream(0)).clear();
+    allocate(60 * kMiB, getDefaultStream(0)).clear(); // in the place of the larger one
+    CHECK(reserved() < static_cast<int64_t>(128 * kMiB));
+  }
+  ended = true;
+  other.join();
+  setMemoryFraction(1.0, 0);
+  c10::CachingAllocator::setAllocatorSettings("");
 }
 
 TEST(threads_that_find_nothing_free_share_a_segment) {
