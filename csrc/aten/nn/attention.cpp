@@ -235,6 +235,12 @@ struct AttentionInputs {
         query.scalar_type(),
         ", but is ",
         type);
+    TORCH_CHECK(
+        attn_bias->device() == query.device(),
+        "Expected all tensors to be on the same device, but query is on ",
+        query.device(),
+        " and attn_bias on ",
+        attn_bias->device());
     bias = attn_bias->expand({args.batch, args.heads, args.queries, args.keys});
     args.mask_dtype = *kernelDtype(type);
     args.mask = inputData(bias);
