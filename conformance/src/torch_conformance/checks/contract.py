@@ -133,6 +133,17 @@ _OTHERS: dict[str, Write] = {
     "index_add_out": lambda x: torch.index_add(
         _ones(x, 3, 4), 0, _index(x, 1), _ones(x, 1, 4), out=x
     ),
+    "index_reduce": lambda x: x.index_reduce_(0, _index(x, 1), _ones(x, 1, 4), "amax"),
+    "nonzero_out": lambda x: torch.nonzero(x > 0, out=_zeros_index(x, 1, 1).expand(12, 2)),
+    "masked_select_out": lambda x: torch.masked_select(_ones(x, 3), _ones(x, 3) > 0, out=x[:, 0]),
+    "avg_pool_out": lambda x: torch.ops.aten.avg_pool2d.out(
+        _ones(x, 1, 6, 8), [2, 2], [2, 2], out=x[None]
+    ),
+    "log_softmax_out": lambda x: torch.log_softmax(_ones(x, 3, 4), 1, out=x),
+    "mse_loss_out": lambda x: torch.ops.aten.mse_loss.out(_ones(x, 3, 4), _ones(x, 3, 4), 0, out=x),
+    "gelu_out": lambda x: torch.ops.aten.gelu.out(_ones(x, 3, 4), out=x),
+    "bernoulli_out": lambda x: torch.bernoulli(_ones(x, 3, 4), out=x),
+    "dropout": lambda x: functional.dropout(x, 0.5, inplace=True),
     "arange_out": lambda x: torch.arange(3, out=x[:, 0]),
     "linspace_out": lambda x: torch.linspace(0, 1, 3, out=x[:, 0]),
     "randn_out": lambda x: torch.randn(3, 4, out=x),
@@ -808,6 +819,22 @@ _WRONG: dict[str, Write] = {
     "triangular_solve_shape": lambda x: torch.linalg.solve_triangular(x, x, upper=True),
     "complex_sizes": lambda x: torch.complex(x, _ones(x, 5)),
     "complex_dtypes": lambda x: torch.complex(x, x.double()),
+    "adaptive_pool_of_no_columns": lambda x: functional.adaptive_avg_pool2d(x[None, :, :, :0], 2),
+    "adaptive_pool_of_no_planes": lambda x: functional.adaptive_avg_pool3d(x[None, None, :0], 2),
+    "adaptive_max_pool_of_no_columns": lambda x: functional.adaptive_max_pool2d(
+        x[None, :, :, :0], 2
+    ),
+    "truth_of_nothing": lambda x: bool(x[:0]),
+    "truth_of_many": lambda x: bool(x),
+    "item_of_nothing": lambda x: x[:0].item(),
+    "item_of_many": lambda x: x.item(),
+    "bincount_weights": lambda x: _index(x, 1, 2).bincount(x[0]),
+    "bincount_weights_matrix": lambda x: _index(x, 1, 2, 3).bincount(x),
+    "bincount_of_floats": lambda x: x[0].bincount(),
+    "bincount_negative": lambda x: _index(x, 1, -2).bincount(),
+    "max_all_out_dtype": lambda x: torch.max(x, out=_zeros_index(x)),
+    "var_of_integers": lambda x: x.long().var(),
+    "renorm_dtype": lambda x: x.long().renorm(2, 0, 1.0),
     "polar_dtypes": lambda x: torch.polar(x, x.double()),
     "take_from_nothing": lambda x: x[:0].take(_index(x, 0)),
     "take_out_dtype": lambda x: torch.take(x, _index(x, 0), out=_zeros_index(x, 1)),

@@ -632,6 +632,46 @@ _APART: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "solve": lambda x, y: torch.linalg.solve(x + torch.eye(4, device=x.device), y),
     "kron": lambda x, y: torch.kron(x, y),
     "foreach_add": lambda x, y: torch._foreach_add([x], [y]),
+    "unscale_found": lambda x, y: torch._amp_foreach_non_finite_check_and_unscale_(
+        [x], y[0, :1], x[0, 1:2]
+    ),
+    "unscale_scale": lambda x, y: torch._amp_foreach_non_finite_check_and_unscale_(
+        [x], x[0, :1], y[0, 1:2]
+    ),
+    "unscale_second": lambda x, y: torch._amp_foreach_non_finite_check_and_unscale_(
+        [x, y], x[0, :1].clone(), x[0, 1:2].clone()
+    ),
+    "embedding_bag": lambda x, y: functional.embedding_bag(_i(x.device, 0, 1), y, _i(x.device, 0)),
+    "index_copy": lambda x, y: x.index_copy(0, _i(x.device, 0, 1, 2, 3), y),
+    "put": lambda x, y: x.put(_i(x.device, 0, 1, 2, 3), y[0]),
+    "take": lambda x, y: y.take(_i(x.device, 0, 1)),
+    "gather": lambda x, y: y.gather(0, (x > 9).long()),
+    "index_select": lambda x, y: y.index_select(0, _i(x.device, 0, 1)),
+    "bucketize": lambda x, y: torch.bucketize(x, y[0]),
+    "isin": lambda x, y: torch.isin(x, y),
+    "bincount": lambda x, y: torch.bincount(_i(x.device, 0, 1, 2, 3), y[0]),
+    "baddbmm": lambda x, y: torch.baddbmm(y[None], x[None], x[None]),
+    "huber_loss": lambda x, y: functional.huber_loss(x, y),
+    "nll_weight": lambda x, y: functional.nll_loss(x, _i(x.device, 0, 1, 2, 3), y[0]),
+    "attention_mask": lambda x, y: functional.scaled_dot_product_attention(
+        x[None, None], x[None, None], x[None, None], y
+    ),
+    "rms_norm": lambda x, y: functional.rms_norm(x, (4,), y[0]),
+    "batch_norm_evaluated": lambda x, y: functional.batch_norm(x, y[0], y[1] + 99),
+    "foreach_mul_second": lambda x, y: torch._foreach_mul([x, x], [x, y]),
+    "out_add": lambda x, y: torch.add(x, x, out=torch.empty_like(y)),
+    "out_cat": lambda x, y: torch.cat([x, x], out=y.new_empty(8, 4)),
+    "out_gather": lambda x, y: torch.gather(x, 0, (x > 9).long(), out=torch.empty_like(y)),
+    "out_sort": lambda x, y: torch.sort(x, 0, out=(torch.empty_like(y), (y > 9).long())),
+    "out_max": lambda x, y: torch.max(x, 0, out=(y.new_empty(4), (y[0] > 9).long())),
+    "out_cumsum": lambda x, y: torch.cumsum(x, 0, out=torch.empty_like(y)),
+    "out_softmax": lambda x, y: torch.softmax(x, 0, out=torch.empty_like(y)),
+    "out_nonzero": lambda x, y: torch.nonzero(x, out=(y[:0, :2] > 9).long()),
+    "out_masked_select": lambda x, y: torch.masked_select(x, x > 9, out=y.new_empty(0)),
+    "out_take": lambda x, y: torch.take(x, _i(x.device, 0, 1), out=y.new_empty(2)),
+    "out_index_select": lambda x, y: torch.index_select(
+        x, 0, _i(x.device, 0, 1), out=y.new_empty(2, 4)
+    ),
     "out_sum": lambda x, y: torch.sum(x, 0, out=y.new_empty(4)),
     "out_matmul": lambda x, y: torch.matmul(x, x, out=torch.empty_like(y)),
 }
@@ -639,7 +679,7 @@ _APART: dict[str, Callable[[Tensor, Tensor], Any]] = {
 
 def _verify_refused(case: str, here: torch.device, there: torch.device) -> None:
     x, y = ramp((4, 4)).to(here), ramp((4, 4)).to(there)
-    error = raised(lambda: _APART[case](x, y))
+    error = raised(lambda: {**_APART, **_APART_NUMBERS}[case](x, y))
     assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
 
 
@@ -649,7 +689,16 @@ def operands_on_the_host_are_refused(dev: Device, case: str) -> None:
     _verify_refused(case, dev.device(), torch.device("cpu"))
 
 
-@check("operator/apart", "OP-005", needs=("multi_device",), cases=_APART)
+#: The CPU may give numbers, other devices may not.
+_APART_NUMBERS: dict[str, Callable[[Tensor, Tensor], Any]] = {
+    "number_add": lambda x, y: x + y[0, 0],
+    "number_foreach_mul": lambda x, y: torch._foreach_mul([x, x], y[0, 0]),
+    "number_where": lambda x, y: torch.where(x > 9, x, y[0, 0]),
+    "number_clamp": lambda x, y: x.clamp(y[0, 0]),
+}
+
+
+@check("operator/apart", "OP-005", needs=("multi_device",), cases={**_APART, **_APART_NUMBERS})
 def operands_on_two_indices_are_refused(dev: Device, case: str) -> None:
     """With operands on two devices of the type, in any order, an operator raises RuntimeError."""
     _verify_refused(case, dev.device(0), dev.device(1))
@@ -685,6 +734,201 @@ def results_live_where_the_operands_live(dev: Device, case: str) -> None:
         assert got.device == there
         dev.assert_close(got, wanted)
     assert torch.accelerator.current_device_index() == before
+
+
+# ---- out= of derivatives -----------------------------------------------------------------------
+
+
+def _image(device: torch.device, *shape: int, seed: int = 0) -> Tensor:
+    return noise(shape, seed=seed).to(device)
+
+
+def _of_element(device: torch.device) -> tuple[Tensor, Tensor]:
+    return _image(device, 3, 4), _image(device, 3, 4, seed=1)
+
+
+def _padded(dims: int, *padding: int) -> Callable[[torch.device], tuple[Any, ...]]:
+    sizes = (4, 5, 6)[:dims]
+    wide = [n + padding[-1 - 2 * i] + padding[-2 - 2 * i] for i, n in enumerate(sizes)]
+    return lambda d: (_image(d, 2, *wide), _image(d, 2, *sizes, seed=1), padding)
+
+
+def _resized(*wide: int) -> Callable[..., Callable[[torch.device], tuple[Any, ...]]]:
+    narrow = (1, 2, *[4] * len(wide))
+    return lambda *more: lambda d: (_image(d, 1, 2, *wide), wide, narrow, *more)
+
+
+def _labels(device: torch.device, *shape: int) -> Tensor:
+    return (torch.arange(12)[: torch.Size(shape).numel()] % 3).view(shape).to(device)
+
+
+#: Operators of aten that compute derivatives, and their arguments.
+_DERIVATIVES: dict[str, Callable[[torch.device], tuple[Any, ...]]] = {
+    "reflection_pad1d_backward": _padded(1, 2, 1),
+    "reflection_pad2d_backward": _padded(2, 2, 1, 1, 3),
+    "reflection_pad3d_backward": lambda d: (
+        _image(d, 1, 2, 6, 8, 9),
+        _image(d, 1, 2, 4, 5, 6, seed=1),
+        (2, 1, 1, 2, 1, 1),
+    ),
+    "replication_pad1d_backward": _padded(1, 2, 1),
+    "replication_pad2d_backward": _padded(2, 2, 1, 1, 3),
+    "replication_pad3d_backward": lambda d: (
+        _image(d, 1, 2, 6, 8, 9),
+        _image(d, 1, 2, 4, 5, 6, seed=1),
+        (2, 1, 1, 2, 1, 1),
+    ),
+    "upsample_nearest1d_backward": _resized(7)(),
+    "upsample_nearest2d_backward": _resized(7, 3)(),
+    "upsample_nearest3d_backward": _resized(7, 3, 5)(),
+    "_upsample_nearest_exact2d_backward": _resized(7, 3)(),
+    "upsample_linear1d_backward": _resized(7)(False),
+    "upsample_bilinear2d_backward": _resized(7, 3)(True),
+    "upsample_trilinear3d_backward": _resized(7, 3, 5)(False),
+    "upsample_bicubic2d_backward": _resized(7, 3)(False),
+    "nll_loss_backward": lambda d: (
+        _image(d),
+        _image(d, 4, 3),
+        _labels(d, 4),
+        _image(d, 3).abs(),
+        1,
+        0,
+        torch.full((), 2.5, device=d),
+    ),
+    "nll_loss2d_backward": lambda d: (
+        _image(d, 2, 2, 3),
+        _image(d, 2, 3, 2, 3),
+        _labels(d, 2, 2, 3),
+        None,
+        0,
+        -100,
+        torch.full((), 0.0, device=d),
+    ),
+    "mse_loss_backward": lambda d: (_image(d), *_of_element(d), 1),
+    "smooth_l1_loss_backward": lambda d: (*_of_element(d), _image(d, 3, 4, seed=2), 0, 0.7),
+    "huber_loss_backward": lambda d: (_image(d), *_of_element(d), 2, 0.7),
+    "soft_margin_loss_backward": lambda d: (_image(d), *_of_element(d), 1),
+    "gelu_backward": _of_element,
+    "silu_backward": _of_element,
+    "sigmoid_backward": _of_element,
+    "tanh_backward": _of_element,
+    "logit_backward": lambda d: (_image(d, 3, 4), _image(d, 3, 4, seed=1).sigmoid(), 0.1),
+    "elu_backward": lambda d: (*_of_element(d)[:1], 1.2, 0.9, 1.1, False, _of_element(d)[1]),
+    "leaky_relu_backward": lambda d: (*_of_element(d), 0.2, False),
+    "hardtanh_backward": lambda d: (*_of_element(d), -0.5, 0.4),
+    "hardsigmoid_backward": _of_element,
+    "hardswish_backward": _of_element,
+    "softplus_backward": lambda d: (*_of_element(d), 1.5, 2.0),
+    "softshrink_backward": lambda d: (*_of_element(d), 0.3),
+    "hardshrink_backward": lambda d: (*_of_element(d), 0.3),
+    "threshold_backward": lambda d: (*_of_element(d), 0.1),
+    "glu_backward": lambda d: (_image(d, 3, 4), _image(d, 3, 8, seed=1), 1),
+    "_softmax_backward_data": lambda d: (
+        _image(d, 3, 4),
+        _image(d, 3, 4, seed=1).softmax(1),
+        1,
+        torch.float32,
+    ),
+    "_log_softmax_backward_data": lambda d: (
+        _image(d, 3, 4),
+        _image(d, 3, 4, seed=1).log_softmax(1),
+        1,
+        torch.float32,
+    ),
+    "avg_pool2d_backward": lambda d: (
+        _image(d, 1, 2, 3, 2),
+        _image(d, 1, 2, 6, 5, seed=1),
+        (2, 2),
+        (2, 2),
+        (0, 0),
+        False,
+        True,
+        None,
+    ),
+    "avg_pool3d_backward": lambda d: (
+        _image(d, 1, 2, 3, 2, 2),
+        _image(d, 1, 2, 6, 5, 4, seed=1),
+        (2, 2, 2),
+        (2, 2, 2),
+        (0, 0, 0),
+        False,
+        True,
+        None,
+    ),
+    "max_pool2d_with_indices_backward": lambda d: (
+        _image(d, 1, 2, 2, 2),
+        _image(d, 1, 2, 4, 4, seed=1),
+        (2, 2),
+        (2, 2),
+        (0, 0),
+        (1, 1),
+        False,
+        functional.max_pool2d(_image(d, 1, 2, 4, 4, seed=1), 2, return_indices=True)[1],
+    ),
+    "max_pool3d_with_indices_backward": lambda d: (
+        _image(d, 1, 2, 2, 2, 2),
+        _image(d, 1, 2, 4, 4, 4, seed=1),
+        (2, 2, 2),
+        (2, 2, 2),
+        (0, 0, 0),
+        (1, 1, 1),
+        False,
+        functional.max_pool3d(_image(d, 1, 2, 4, 4, 4, seed=1), 2, return_indices=True)[1],
+    ),
+    "adaptive_max_pool2d_backward": lambda d: (
+        _image(d, 1, 2, 2, 2),
+        _image(d, 1, 2, 4, 5, seed=1),
+        functional.adaptive_max_pool2d(_image(d, 1, 2, 4, 5, seed=1), 2, return_indices=True)[1],
+    ),
+}
+
+
+def _writing_overload(name: str) -> Callable[..., Tensor]:
+    """The overload of an operator that writes to its last argument, which has this name."""
+    packet = getattr(torch.ops.aten, name)
+    for overload in packet.overloads():
+        operator = getattr(packet, overload)
+        last = operator._schema.arguments[-1]
+        if last.is_out:
+            return lambda *given, into: operator(*given, **{last.name: into})
+    raise AssertionError(f"{name} has no form with out=")
+
+
+@check("operator/derivative_out", "OP-002", cases=_DERIVATIVES)
+def derivatives_are_written_to_out(dev: Device, case: str) -> None:
+    """The out= forms of derivatives resize and fill a tensor, and fill and return another."""
+    write, given = _writing_overload(case), _DERIVATIVES[case]
+
+    def program(device: torch.device) -> list[Tensor]:
+        resized = torch.empty(0, device=device)
+        write(*given(device), into=resized)
+        returned = write(*given(device), into=torch.full_like(resized, float("nan")))
+        return [resized, returned]
+
+    _agree(dev, program)
+
+
+# ---- products with an activation ---------------------------------------------------------------
+
+_ACTIVATED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "relu": lambda x, w: torch._addmm_activation(w[0], x, w),
+    "relu_scaled": lambda x, w: torch._addmm_activation(w, x, w, beta=0.5, alpha=2.0),
+    "gelu": lambda x, w: torch._addmm_activation(w[0], x, w, use_gelu=True),
+    "gelu_scaled": lambda x, w: torch._addmm_activation(
+        w, x, w, beta=0.5, alpha=2.0, use_gelu=True
+    ),
+}
+
+
+@check("operator/addmm_activation", "OP-014", cases=_ACTIVATED)
+def activations_of_products_agree(dev: Device, case: str) -> None:
+    """A product with its activation agrees with the CPU, whichever formula of gelu it takes."""
+    _agree(
+        dev,
+        lambda d: _ACTIVATED[case](_image(d, 5, 5), _image(d, 5, 5, seed=1)),
+        rtol=1e-3,
+        atol=2e-3,
+    )
 
 
 # ---- the current stream ------------------------------------------------------------------------
@@ -724,7 +968,7 @@ _STREAMED: dict[str, Callable[[Tensor], Any]] = {
     "baddbmm": lambda x: torch.baddbmm(x.view(2, 2, 2), x.view(2, 2, 2), x.view(2, 2, 2)),
     "fused_attention": lambda x: _attended(*[x.view(1, 1, 4, 2)] * 3),
     "fused_attention_causal": lambda x: functional.scaled_dot_product_attention(
-        *[x.view(1, 1, 4, 2)] * 3, is_causal=True
+        x.view(1, 1, 4, 2), x.view(1, 1, 4, 2), x.view(1, 1, 4, 2), is_causal=True
     ),
     "embedding": lambda x: functional.embedding(_i(x.device, 1, 0, 1), x),
     "embedding_bag": _bags,
@@ -832,16 +1076,23 @@ def operators_read_what_their_stream_has_written(dev: Device, case: str) -> None
     function = {**FUNCTIONS, **_STREAMED}[case]
     values = noise((2, 4))
     expected = _with_gradient(function, values)
-    for index in range(min(dev.count, 2)):
-        there = dev.device(index)
-        given, x = values.to(there), torch.full((2, 4), 0.5, device=there)
-        dev.synchronize(index)
-        with dev.stream(index):
+    indices = range(min(dev.count, 2))
+    given = [values.to(dev.device(index)) for index in indices]
+    late = [torch.full((2, 4), 0.5, device=dev.device(index)) for index in indices]
+    streams = [dev.stream(index) for index in indices]
+    dev.synchronize()
+    for stream, x, source in zip(streams, late, given, strict=True):
+        with stream:
             dev.delay(10)
-            x.copy_(given)
-            with torch.accelerator.device_index(0):
-                found = [result.cpu() for result in _with_gradient(function, x)]
-        for got, wanted in zip(found, expected, strict=True):
+            x.copy_(source)
+    found = []
+    for stream, x in zip(streams, late, strict=True):
+        with stream, torch.accelerator.device_index(0):
+            found.append(_with_gradient(function, x))
+    for stream, results in zip(streams, found, strict=True):
+        with stream:
+            host = [result.cpu() for result in results]
+        for got, wanted in zip(host, expected, strict=True):
             dev.assert_close(got, wanted.detach(), rtol=1e-4, atol=1e-5)
 
 
@@ -1367,6 +1618,55 @@ def attention_agrees_forward_and_backward(dev: Device, case: str) -> None:
     _agree(dev, _ATTENTION[case], rtol=1e-4, atol=1e-5)
 
 
+def _composed_on_cpu(device: torch.device, program: Program) -> list[Tensor]:
+    """The CPU's own form of attention has no second derivative, its composition has."""
+    forms = [SDPBackend.MATH] if device.type == "cpu" else list(_FORMS)
+    with sdpa_kernel(forms):
+        results: list[Tensor] = program(device)
+    return results
+
+
+def _second(heads: int = 4, **options: Any) -> Program:
+    mask = options.pop("mask", None)
+
+    def program(device: torch.device) -> list[Tensor]:
+        q = _leaf(device, 2, 4, 5, 8)
+        k, v = (_leaf(device, 2, heads, 6, 8, seed=seed) for seed in (1, 2))
+        if mask is not None:
+            options["attn_mask"] = mask.to(device)
+        out = functional.scaled_dot_product_attention(q, k, v, **options)
+        weight = noise(out.shape, seed=9).to(device)
+        first = torch.autograd.grad(out, (q, k, v), weight, create_graph=True)
+        total = torch.stack([(g * g.detach().cos()).sum() for g in first]).sum()
+        return [*first, *torch.autograd.grad(total, (q, k, v))]
+
+    return program
+
+
+_ATTENTION_TWICE: dict[str, Program] = {
+    "plain": _second(),
+    "causal": _second(is_causal=True),
+    "scale": _second(scale=0.3),
+    "bool_mask": _second(mask=ramp((5, 6)) > -20),
+    "float_mask": _second(mask=ramp((2, 1, 5, 6)) / 30),
+    "empty_row": _second(mask=torch.arange(5)[:, None] != 2),
+    "grouped_query": _second(heads=2, enable_gqa=True),
+    "grouped_query_causal": _second(heads=1, enable_gqa=True, is_causal=True),
+}
+_NO_DERIVATIVE = r"derivative for .* is not implemented|not differentiable"
+
+
+@check("operator/attention_second", "OP-012", cases=_ATTENTION_TWICE)
+def second_derivatives_of_attention_agree(dev: Device, case: str) -> None:
+    """Second derivatives of attention agree with the CPU's, or PyTorch says that there are none."""
+    try:
+        _agree(dev, lambda d: _composed_on_cpu(d, _ATTENTION_TWICE[case]), rtol=1e-3, atol=1e-4)
+    except RuntimeError as error:
+        if not re.search(_NO_DERIVATIVE, str(error)):
+            raise
+        dev.unsupported(f"this form of attention has no second derivative: {first_line(error)}")
+
+
 @check("operator/attention_dtype", "OP-012", dtypes=("float16", "bfloat16", "float64"))
 def attention_works_in_other_dtypes(dev: Device, dtype: torch.dtype) -> None:
     """Attention in this data type is near the float64 result on the CPU."""
@@ -1544,6 +1844,39 @@ def gradients_of_attention_with_dropout_agree(dev: Device, case: str) -> None:
     dev.assert_close((gradient * direction).sum().cpu(), slope.cpu(), rtol=1e-2, atol=1e-3)
 
 
+@check("operator/attention_dropout_second", "OP-043", cases=("query", "key", "value"))
+def second_derivatives_of_attention_with_dropout_agree(dev: Device, case: str) -> None:
+    """The derivative of the gradient of attention with dropout is that of the same weights.
+
+    The gradient is known by its values: the same seed gives the same weights.
+    """
+    names = ("query", "key", "value")
+    inputs = dict(zip(names, (x.detach() for x in _sequences(dev, 6, 4)), strict=True))
+    direction, along = (noise((1, 2, 6, 4), seed=s).to(dev.device()) for s in (7, 8))
+
+    def slope(x: Tensor) -> Tensor:
+        torch.manual_seed(9)
+        x = x.detach().requires_grad_() if not x.requires_grad else x
+        given: dict[str, Any] = {**inputs, case: x}
+        out = functional.scaled_dot_product_attention(**given, dropout_p=0.5)
+        (gradient,) = torch.autograd.grad(out.sin().sum(), x, create_graph=True)
+        return (gradient * direction).sum()
+
+    x = inputs[case].clone().requires_grad_()
+    try:
+        (second,) = torch.autograd.grad(slope(x), x)
+    except RuntimeError as error:
+        if not re.search(_NO_DERIVATIVE, str(error)):
+            raise
+        dev.unsupported(f"this form of attention has no second derivative: {first_line(error)}")
+    if not torch.equal(slope(inputs[case]).detach().cpu(), slope(inputs[case]).detach().cpu()):
+        dev.unsupported("the same seed gives other numbers, so that the gradient is not known")
+    step = 0.01
+    ahead, back = (slope(inputs[case] + way * step * along).detach() for way in (1, -1))
+    expected = (ahead - back) / (2 * step)
+    dev.assert_close((second * along).sum().cpu(), expected.cpu(), rtol=2e-2, atol=5e-3)
+
+
 @check("operator/attention_memory", "OP-042")
 def fused_attention_does_not_hold_the_scores(dev: Device) -> None:
     """A fused form of attention, forward and backward, takes less memory than its scores."""
@@ -1585,7 +1918,35 @@ def _module(make: Callable[[], torch.nn.Module], *shape: int, training: bool = T
     return program
 
 
+def _normalised(normalise: Callable[..., Tensor], *shape: int) -> Program:
+    """With weight and bias, with the weight alone, with neither; and all gradients."""
+
+    def program(device: torch.device) -> list[Tensor]:
+        results = []
+        for used in ((True, True), (True, False), (False, False)):
+            x, *given = _leaf(device, *shape), *(_leaf(device, shape[1], seed=i) for i in (1, 2))
+            weight, bias = (t if use else None for t, use in zip(given, used, strict=True))
+            leaves = [x, *(t for t in (weight, bias) if t is not None)]
+            results += _gradients(normalise(x, weight, bias), *leaves)
+        return results
+
+    return program
+
+
 _LAYERS: dict[str, Program] = {
+    "group_norm_pixel": _normalised(lambda x, w, b: functional.group_norm(x, 3, w, b), 5, 12),
+    "group_norm_image": _normalised(lambda x, w, b: functional.group_norm(x, 3, w, b), 2, 6, 3, 5),
+    "group_norm_channels": _normalised(lambda x, w, b: functional.group_norm(x, 6, w, b), 5, 6),
+    "layer_norm_parts": _normalised(lambda x, w, b: functional.layer_norm(x, (6,), w, b), 5, 6),
+    "batch_norm_pixel": _normalised(
+        lambda x, w, b: functional.batch_norm(x, None, None, w, b, training=True), 7, 6
+    ),
+    "batch_norm_image": _normalised(
+        lambda x, w, b: functional.batch_norm(x, None, None, w, b, training=True), 3, 4, 3, 5
+    ),
+    "instance_norm_image": _normalised(
+        lambda x, w, b: functional.instance_norm(x, None, None, w, b), 3, 4, 3, 5
+    ),
     "linear": _module(lambda: torch.nn.Linear(4, 3), 5, 4),
     "bilinear": lambda d: functional.bilinear(
         noise((3, 2)).to(d), noise((3, 4)).to(d), noise((5, 2, 4)).to(d)
@@ -1712,6 +2073,20 @@ _MULTIPLE: dict[str, Program] = {
     "unique_dim": lambda d: torch.unique(_i(d, 1, 2, 1, 2, 3, 4).view(3, 2), dim=0),
     "var_mean": lambda d: list(torch.var_mean(_x(d), 1)),
     "std_mean": lambda d: list(torch.std_mean(_x(d), 0)),
+    "nll_total_weight": lambda d: [
+        weight
+        for reduction in (0, 1, 2)
+        for weight in torch.ops.aten.nll_loss_forward(
+            _x(d), _i(d, 1, 5, 0, 1), _x(d)[0].abs(), reduction, 1
+        )
+    ],
+    "nll_total_weight_2d": lambda d: [
+        weight
+        for reduction in (0, 1, 2)
+        for weight in torch.ops.aten.nll_loss2d_forward(
+            _x(d).view(1, 4, 2, 3), _i(d, 1, 3, 0, 1, 2, 3).view(1, 2, 3), None, reduction, 1
+        )
+    ],
     "batch_norm_update_stats": lambda d: _with_statistics(
         d, lambda x, m, v: torch.batch_norm_update_stats(x, m, v, 0.25)
     ),
@@ -1748,6 +2123,12 @@ _MULTIPLE: dict[str, Program] = {
     "bucketize": lambda d: torch.bucketize(_i(d, 0, 3, 9), _i(d, 1, 3, 5), right=True),
     "logsumexp": lambda d: torch.logsumexp(_x(d), 1),
     "norms": lambda d: [torch.linalg.vector_norm(_x(d), p) for p in (0, 1, 2, float("inf"))],
+    "norms_of_any_order": lambda d: [
+        torch.linalg.vector_norm(x, p, dim)
+        for x in (_x(d) + 40, (_x(d) + 40).t())
+        for p in (3, 0.5, -1, -2.5, float("-inf"))
+        for dim in (None, 0, 1)
+    ],
     "cumulative": lambda d: [_x(d).cumsum(0), (_x(d) / 30).cumprod(1), _x(d).logcumsumexp(1)],
     "quantile": lambda d: torch.quantile(_x(d), torch.tensor([0.25, 0.5], device=d), 1),
     "argmax": lambda d: [_x(d).argmax(), _x(d).argmin(1)],
@@ -1769,7 +2150,8 @@ _MULTIPLE: dict[str, Program] = {
 @check("operator/result", "OP-014", cases=tuple(_MULTIPLE))
 def operators_agree(dev: Device, case: str) -> None:
     """Reductions, sorting, searching and operators with several results agree with the CPU."""
-    _agree(dev, _MULTIPLE[case], rtol=1e-5, atol=1e-5)
+    with _filled_memory():
+        _agree(dev, _MULTIPLE[case], rtol=1e-5, atol=1e-5)
 
 
 def _matrix(device: torch.device, *, complex_: bool = False) -> Tensor:
@@ -2002,6 +2384,17 @@ def _forward_mode(device: torch.device) -> list[Tensor]:
         return [out.primal, out.tangent]
 
 
+def _by_frequency(device: torch.device) -> list[Tensor]:
+    """Gradients of a table are divided by how often each row is used."""
+    weight = _leaf(device, 5, 3)
+    rows = _i(device, 1, 3, 1, 0, 1, 0, 4, 1).view(2, 4)
+    results = []
+    for padding in (None, 1):
+        out = functional.embedding(rows, weight, padding, scale_grad_by_freq=True)
+        results += _gradients(out, weight)
+    return results
+
+
 _AUTOGRAD: dict[str, Program] = {
     "double_backward": _double_backward,
     "double_backward_linear": _double_backward_linear,
@@ -2015,6 +2408,7 @@ _AUTOGRAD: dict[str, Program] = {
     "in_place": _in_place_graph,
     "broadcast": _broadcast_graph,
     "index": _index_graph,
+    "embedding_by_frequency": _by_frequency,
     "jacobian": _jacobian,
     "forward_mode": _forward_mode,
 }

@@ -821,6 +821,14 @@ _DISCRETE: dict[str, tuple[Callable[[torch.device], Tensor], Tensor]] = {
         torch.tensor([0.1, 0.9]),
     ),
     "randint": (lambda d: torch.randint(0, 37, (_MANY,), device=d), torch.ones(37)),
+    "random_of_truth": (
+        lambda d: torch.empty(_MANY, dtype=torch.bool, device=d).random_(),
+        torch.ones(2),
+    ),
+    "randint_of_truth": (
+        lambda d: torch.randint(0, 2, (_MANY,), dtype=torch.bool, device=d),
+        torch.ones(2),
+    ),
     "geometric": (
         lambda d: torch.empty(_MANY, device=d).geometric_(0.3) - 1,
         torch.tensor([0.3 * 0.7**k for k in range(15)] + [0.7**15]),
