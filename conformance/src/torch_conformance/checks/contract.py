@@ -819,10 +819,15 @@ _WRONG: dict[str, Write] = {
     "triangular_solve_shape": lambda x: torch.linalg.solve_triangular(x, x, upper=True),
     "complex_sizes": lambda x: torch.complex(x, _ones(x, 5)),
     "complex_dtypes": lambda x: torch.complex(x, x.double()),
-    "adaptive_pool_of_no_columns": lambda x: functional.adaptive_avg_pool2d(x[None, :, :, :0], 2),
-    "adaptive_pool_of_no_planes": lambda x: functional.adaptive_avg_pool3d(x[None, None, :0], 2),
-    "adaptive_max_pool_of_no_columns": lambda x: functional.adaptive_max_pool2d(
-        x[None, :, :, :0], 2
+    "adaptive_pool_of_no_rows": lambda x: functional.adaptive_avg_pool2d(x[None, :0], 2),
+    "adaptive_max_pool_of_no_rows": lambda x: functional.adaptive_max_pool2d(x[None, :0], 2),
+    "adaptive_pool_3d_of_no_columns": lambda x: functional.adaptive_avg_pool3d(
+        x[None, None, :, :0], 2
+    ),
+    "adaptive_pool_3d_of_no_rows": lambda x: functional.adaptive_avg_pool3d(x[None, None, :0], 2),
+    "adaptive_pool_3d_of_no_planes": lambda x: functional.adaptive_avg_pool3d(x[None, :0, None], 2),
+    "adaptive_max_pool_3d_of_no_columns": lambda x: functional.adaptive_max_pool3d(
+        x[None, None, :, :0], 2
     ),
     "truth_of_nothing": lambda x: bool(x[:0]),
     "truth_of_many": lambda x: bool(x),

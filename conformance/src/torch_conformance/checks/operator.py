@@ -1601,6 +1601,7 @@ _ATTENTION: dict[str, Program] = {
     "causal": _attention(is_causal=True),
     "long": _attention(lengths=(131, 261)),
     "long_causal": _attention(lengths=(261, 131), is_causal=True),
+    "longer_causal": _attention(lengths=(523, 521), is_causal=True),
     "bool_mask": _attention(mask="bool"),
     "float_mask": _attention(mask="float"),
     "empty_row": _attention(mask="row"),
@@ -1997,6 +1998,33 @@ def _embedded(device: torch.device) -> list[Tensor]:
 def layers_agree_forward_and_backward(dev: Device, case: str) -> None:
     """A layer's output, gradients and buffers agree with the CPU."""
     _agree(dev, _LAYERS[case], rtol=1e-4, atol=1e-4)
+
+
+#: Of a matrix of 4 x 6, a weight and a bias.
+_MIXED: dict[str, Callable[..., Tensor]] = {
+    "layer_norm": lambda x, w, b: functional.layer_norm(x, (6,), w, b),
+    "group_norm": lambda x, w, b: functional.group_norm(x, 3, w, b),
+    "group_norm_image": lambda x, w, b: functional.group_norm(x.view(2, 6, 2), 3, w, b),
+    "batch_norm": lambda x, w, b: functional.batch_norm(x, None, None, w, b, training=True),
+}
+
+
+@check("operator/norm_mixed", "OP-013", cases=_MIXED, dtypes=("float16", "bfloat16"))
+def norms_of_16_bits_take_wider_parameters(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """A norm of 16-bit numbers with parameters of float32 is right, or raises for their types."""
+    given = noise((4, 6)).to(dtype), noise((6,), seed=1), noise((6,), seed=2)
+    wide = [x.double().requires_grad_() for x in given]
+    there = [x.to(dev.device()).requires_grad_() for x in given]
+    try:
+        found = _gradients(_MIXED[case](*there), *there)
+    except RuntimeError as error:
+        if not re.search(r"scalar type|mixed dtype|same d?type", str(error)):
+            raise
+        dev.unsupported(f"the parameters must be of the input's type: {first_line(error)}")
+    expected = _gradients(_MIXED[case](*wide), *wide)
+    for got, wanted, like in zip(found, expected, (given[0], *given), strict=True):
+        assert got.dtype == like.dtype
+        dev.assert_close(got.detach().cpu().double(), wanted.detach(), rtol=2e-2, atol=5e-2)
 
 
 def _loss(function: Callable[..., Tensor], target: Callable[[], Tensor]) -> Program:
