@@ -65,6 +65,13 @@ PROGRAMS = {
 
 
 def seconds(call: Callable[[], object]) -> float:
+    """Of one call behind another of its kind.
+
+    Threads of OpenMP spin for some milliseconds when a call for the CPU has ended, on the cores
+    that the next call needs.
+    """
+    time.sleep(0.01)
+    call()
     torch.accelerator.synchronize()
     start = time.perf_counter()
     call()

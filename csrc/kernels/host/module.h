@@ -16,8 +16,9 @@
 #include "kernels/strided.h"
 #include "kernels/together.h"
 
-/// Bodies are inlined into the loops, which then vectorise.
+/// Bodies, and lambdas within them, are inlined into the loops, which then vectorise.
 #define PUONE_MODULE_FN __attribute__((always_inline)) inline
+#define PUONE_MODULE_LAMBDA __attribute__((always_inline))
 
 namespace puone::kernels::PUONE_ISA {
 
@@ -242,15 +243,18 @@ class ModuleBlock : public Block {
   static constexpr int64_t kTile = 8;
 
   template <class T, class Load, class Combine>
-  static T inLanes(int64_t n, T identity, const Load& load, const Combine& combine) {
+  PUONE_MODULE_FN static T inLanes(
+      int64_t n, T identity, const Load& load, const Combine& combine) {
     // Several vectors: additions need not wait for each other. All of them are in registers.
     constexpr int64_t kMany = kValues<T> == 1 ? 64 : kValues<T> == 2 ? 32 : 16;
-    return n < kMany ? inLanes<kMany / 4>(n, identity, load, combine)
-                     : inLanes<kMany>(n, identity, load, combine);
+    // Twice the code is worth it only where one of both is left.
+    return __builtin_constant_p(n) && n < kMany ? inLanes<kMany / 4>(n, identity, load, combine)
+                                                : inLanes<kMany>(n, identity, load, combine);
   }
 
   template <int64_t kLanes, class T, class Load, class Combine>
-  static T inLanes(int64_t n, T identity, const Load& load, const Combine& combine) {
+  PUONE_MODULE_FN static T inLanes(
+      int64_t n, T identity, const Load& load, const Combine& combine) {
     const Load own = load;
     Lanes<kLanes, T> lanes(identity);
     int64_t i = 0;

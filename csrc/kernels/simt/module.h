@@ -19,6 +19,7 @@
 #endif
 
 #define PUONE_MODULE_FN PUONE_DEVICE inline
+#define PUONE_MODULE_LAMBDA PUONE_DEVICE
 
 namespace puone::kernels::PUONE_ISA {
 

@@ -29,7 +29,7 @@ from torch.utils._ordered_set import OrderedSet
 from torch.utils._sympy.printers import CppPrinter
 from torch.utils._sympy.symbol import SymT, free_symbol_is_type
 
-from .indices import PLACE, in_row, row_length
+from .indices import PLACE, in_row, row_length, same
 from .overrides import PuoneOverrides
 from .source import (
     COLUMNS,
@@ -378,14 +378,24 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
     ) -> Split | None:
         """The rows of a loop, if they save divisions and are long."""
         length = row_length(entries, tree.numel)
-        if length is None or length < _LEAST_LOOP or length == tree.numel:
+        if length is None or self._is_short(length, _LEAST_LOOP) or same(length, tree.numel):
             return None
+        size = self._size(length)
         row = sympy.Symbol(f"{tree.prefix}row", integer=True, nonnegative=True)
         values = [self._entry(entry, in_row(entry, row, length)) for entry in entries]
-        index = Entry(tree.name, f"{row} * {length}L + {PLACE}")  # reductions may ask for it
-        return Split(str(row), str(PLACE), f"{length}L", "".join(map(str, [index, *values])))
+        index = Entry(tree.name, f"{row} * {size} + {PLACE}")  # reductions may ask for it
+        return Split(str(row), str(PLACE), size, "".join(map(str, [index, *values])))
 
     # ---- the whole ----
+
+    def _size(self, size: sympy.Expr) -> str:
+        """In the kernel."""
+        text = self.kexpr(self.rename_indexing(size))
+        return text if size.is_Atom else f"({text})"
+
+    @staticmethod
+    def _size_in_python(size: sympy.Expr) -> str:
+        return f"({V.graph.wrapper_code.codegen_python_sizevar(size)})"
 
     def _numel(self, tree: IterationRangesRoot) -> str:
         return f"{tree.prefix}numel" if self._has_numel(tree) else f"{int(tree.numel)}L"
@@ -432,7 +442,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         """Innermost first."""
         return [tree for tree in self.range_trees if not prefix_is_reduction(tree.prefix)]
 
-    def _inner(self) -> tuple[list[IterationRangesEntry], int | None]:
+    def _inner(self) -> tuple[list[IterationRangesEntry], sympy.Expr | None]:
         """The variables of the innermost tree, and the length of the rows that fit them."""
         trees = self._outer_trees()
         if not trees:
@@ -440,7 +450,9 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         entries = [entry for entry in self.outer_entries if entry.root is trees[0]]
         return entries, row_length(entries, trees[0].numel)
 
-    def _entries(self, index: str, length: int = 1) -> tuple[list[Entry], list[Entry]]:
+    def _entries(
+        self, index: str, length: sympy.Expr = sympy.S.One
+    ) -> tuple[list[Entry], list[Entry]]:
         """The outer variables: those that follow from `index`, and those of a place in a row.
 
         There is an index for each row of `length` elements of the innermost tree.
@@ -450,7 +462,9 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         inner: list[Entry] = []
         for number, tree in enumerate(trees):
             in_rows = number == 0 and length != 1
-            count = f"({self._numel(tree)} / {length}L)" if in_rows else self._numel(tree)
+            count = self._numel(tree)
+            if in_rows:
+                count = f"({count} / {self._size(length)})"
             name = f"{tree.prefix}row" if in_rows else tree.name
             is_last = number == len(trees) - 1
             outer.append(Entry(name, index if is_last else f"{index} % {count}"))
@@ -480,19 +494,28 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
             return self._layout_of_reductions(columns)
         inner, length = self._inner()
         trees = self._outer_trees()
-        is_one_row = len(trees) == 1 and length == trees[0].numel
-        if length is None or length < _LEAST_ROW or is_one_row:
+        if length is None or self._is_short(length, _LEAST_ROW) or self._is_one_row(length):
             self.grid = _Grid("{count}", "0")
             return Map(self._entries("i")[0])
         tiles = self._tiles(inner)
-        rows = f"({{count}}) // {length}"
+        size, size_in_python = self._size(length), self._size_in_python(length)
+        rows = f"({{count}}) // {size_in_python}"
         if tiles is not None:
-            self.grid = _Grid(f"-(-({rows}) // {ROWS})", f"{ROWS} * {length}")
+            self.grid = _Grid(f"-(-({rows}) // {ROWS})", f"{ROWS} * {size_in_python}")
         else:
-            self.grid = _Grid(rows, str(length))
+            self.grid = _Grid(rows, size_in_python)
         numels = " * ".join(self._numel(tree) for tree in trees)
         outer, places = self._entries("row", length)
-        return Rows(outer, places, f"{length}L", f"{numels} / {length}L", tiles)
+        return Rows(outer, places, size, f"{numels} / {size}", tiles)
+
+    def _is_one_row(self, length: sympy.Expr) -> bool:
+        trees = self._outer_trees()
+        return len(trees) == 1 and same(length, trees[0].numel)
+
+    @staticmethod
+    def _is_short(length: sympy.Expr, least: int) -> bool:
+        """A length that is not known is judged by that of the first call."""
+        return V.graph.sizevars.optimization_hint(length, fallback=least) < least
 
     def _tiles(self, inner: list[IterationRangesEntry]) -> str | None:
         """The method for rows of which neighbours are apart in some memory."""
@@ -507,22 +530,26 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
 
     def _layout_of_reductions(self, columns: bool) -> Layout:
         inner, length = self._inner()
-        columns = columns and length is not None and length >= _LEAST_COLUMNS
+        columns = columns and length is not None and not self._is_short(length, _LEAST_COLUMNS)
         if length is None or not columns or not self._reduces_columns(inner):
             self.grid = _Grid("{count}", "{work}")
             return Results(self._entries("index")[0])
-        parts = -(-length // COLUMNS)
-        columns_of_block = min(length, COLUMNS)
-        self.grid = _Grid(f"({{count}}) // {length} * {parts}", f"{{work}} * {columns_of_block}")
-        if parts == 1:
+        size, size_in_python = self._size(length), self._size_in_python(length)
+        if length.is_Integer and length <= COLUMNS:
+            self.grid = _Grid(f"({{count}}) // {size_in_python}", f"{{work}} * {size_in_python}")
             outer, inner_entries = self._entries("index", length)
-            place, width = Entry(str(PLACE), "column"), f"{length}L"
-            return Columns(outer, [place, *inner_entries], width)
-        outer, inner_entries = self._entries(f"(index / {parts}L)", length)
-        part = Entry("first", f"index % {parts}L * kModuleColumns")
+            place = Entry(str(PLACE), "column")
+            return Columns(outer, [place, *inner_entries], size)
+        self.grid = _Grid(
+            f"({{count}}) // {size_in_python} * -(-{size_in_python} // {COLUMNS})",
+            f"{{work}} * {COLUMNS}",
+        )
+        parts = Entry("parts", f"({size} + kModuleColumns - 1) / kModuleColumns")
+        outer, inner_entries = self._entries("(index / parts)", length)
+        first = Entry("first", "index % parts * kModuleColumns")
         place = Entry(str(PLACE), "first + column")
-        width = f"std::min(kModuleColumns, {length}L - first)"
-        return Columns([part, *outer], [place, *inner_entries], width)
+        width = f"std::min<int64_t>(kModuleColumns, {size} - first)"
+        return Columns([parts, first, *outer], [place, *inner_entries], width)
 
     def _reduces_columns(self, inner: list[IterationRangesEntry]) -> bool:
         """Whether loops find neighbouring results in neighbouring memory."""

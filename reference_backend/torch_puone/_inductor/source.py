@@ -67,7 +67,7 @@ class Reduction:
         if self.parts:
             return f"combineEach({', '.join(part.combiner for part in self.parts)})"
         of = f"const {self.type}&"
-        return f"[]({of} a, {of} b) PUONE_DEVICE {{ return {self.type}({self.combine}); }}"
+        return f"[]({of} a, {of} b) PUONE_MODULE_LAMBDA {{ return {self.type}({self.combine}); }}"
 
     @property
     def tail(self) -> str:
@@ -169,7 +169,7 @@ def indented(text: str) -> str:
 
 
 def _function(parameters: str, body: str) -> str:
-    return f"[=]({parameters}) PUONE_DEVICE {{\n{indented(body)}}}"
+    return f"[=]({parameters}) PUONE_MODULE_LAMBDA {{\n{indented(body)}}}"
 
 
 def _element(type_: str, none: str, lines: str, value: str) -> str:
@@ -221,7 +221,7 @@ class Rows:
         )
         return (
             "const int64_t first = index * kModuleRows;\n"
-            f"const int64_t rows = std::min(kModuleRows, {self.rows} - first);\n"
+            f"const int64_t rows = std::min<int64_t>(kModuleRows, {self.rows} - first);\n"
             f"block.{self.tiles}(rows, {self.length}, {function});\n"
         )
 
