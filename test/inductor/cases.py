@@ -345,6 +345,9 @@ CASES: dict[str, Case] = {
     ),
 }
 #: One of each layout: for devices that are slow to simulate, and for each change.
+#: Not for sizes that are given: fake tensors with symbols refuse copysign(number of the CPU, x).
+STATIC = ("number_of_the_cpu_first",)
+
 FEW = (
     "unary:torch.float32",
     "integers:torch.int64",

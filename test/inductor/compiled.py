@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 import torch._inductor.config
-from cases import CASES
+from cases import CASES, STATIC
 from torch.utils._pytree import tree_leaves, tree_map
 
 import torch_puone  # noqa: F401 - registers the device
@@ -49,15 +49,17 @@ def verdict(name: str) -> str:
         given = tree_map(_on_device, arguments())
         return tree_leaves((call(*given), given))
 
-    torch._dynamo.reset()
     try:
         expected = results(function)
-        compiled = torch.compile(function, fullgraph=True)
-        for _ in range(2):  # a kernel may not depend on what its output had before
-            actual = results(compiled)
-            for one, other in zip(actual, expected, strict=True):
-                assert one.device == other.device and one.stride() == other.stride()
-                torch.testing.assert_close(one.cpu(), other.cpu(), equal_nan=True)
+        # sizes that the code knows, and sizes that it is given
+        for dynamic in (False,) if name in STATIC else (False, True):
+            torch._dynamo.reset()
+            compiled = torch.compile(function, fullgraph=True, dynamic=dynamic)
+            for _ in range(2):  # a kernel may not depend on what its output had before
+                actual = results(compiled)
+                for one, other in zip(actual, expected, strict=True):
+                    assert one.device == other.device and one.stride() == other.stride()
+                    torch.testing.assert_close(one.cpu(), other.cpu(), equal_nan=True)
     except Exception:
         return traceback.format_exc()
     return ""
