@@ -109,11 +109,11 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
         for number in wanted
     }
     begin = time.monotonic()
-    verdicts = runner.judge({number: checks for number, (checks, _) in plans.items()})
+    verdicts = runner.judge({number: plan.checks for number, plan in plans.items()})
     for done, verdict in enumerate(verdicts, 1):
-        checks, skipped = plans[verdict.number]
+        plan = plans[verdict.number]
         verdict = msgspec.structs.replace(
-            verdict, reached=len(checks) + skipped, skipped=0 if verdict.killed else skipped
+            verdict, reached=plan.reached, skipped=0 if verdict.killed else plan.skipped
         )
         if not verdict.killed and not verdict.broken:
             same = equivalent(mutants[verdict.number], tree)
@@ -154,7 +154,7 @@ def _ask_driver_suite(
     print(f"the suite of drivers, for {len(alive)} that survived", flush=True)
     suite = DriverSuite(tree, options.processes)
     covered = suite.coverage()
-    plans = {number: covered.plan(number, options.limit)[0] for number in alive}
+    plans = {number: covered.plan(number, options.limit).checks for number in alive}
     for verdict in suite.judge(plans):
         before = record.verdicts[verdict.number]
         merged = msgspec.structs.replace(verdict, ran=before.ran, reached=before.reached)

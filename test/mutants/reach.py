@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import mutant_switch
 import reach_log
@@ -22,6 +23,18 @@ from torch_conformance.running.result import Result
 
 #: Seconds in which no check starts an interpreter.
 QUICK = 1.0
+#: What fewer checks reach may run once in a process: it is recorded for the check that came first.
+FEW = 50
+
+
+class Plan(NamedTuple):
+    """The checks that a mutant meets."""
+
+    checks: list[str]
+    reached: int
+    """How many reach it."""
+    skipped: int
+    """Of these, those for which there is no time."""
 
 
 @dataclass
@@ -61,12 +74,11 @@ class Coverage:
         turns = dict(zip(ranked, _turns(ranked), strict=True))
         return sorted(ranked, key=lambda id: (*rank(id)[:3], turns[id]))
 
-    def plan(
-        self, mutant: int, limit: float, owners: Collection[str] = ()
-    ) -> tuple[list[str], int]:
-        """The checks for it that end within `limit` seconds, and how many there is no time for.
+    def plan(self, mutant: int, limit: float, owners: Collection[str] = ()) -> Plan:
+        """The checks for it that end within `limit` seconds.
 
-        The owners have half of the time, and what the others leave of the rest.
+        The owners have half of the time, and what the others leave of the rest. A mutant that few
+        checks reach meets those of its owners that were not seen to reach it, too.
         """
         checks = self.checks_for(mutant, owners)
         own = [id for id in checks if chapter_of(id) in owners]
@@ -74,7 +86,17 @@ class Coverage:
         half = self._fitting(own, limit / 2)
         ordered = [*own[:half], *others, *own[half:]]
         fit = self._fitting(ordered, limit)
-        return ordered[:fit], len(checks) - fit
+        if len(checks) < FEW:
+            ordered[fit:] = self._unseen(checks, owners)
+        end = self._fitting(ordered, limit)
+        return Plan(ordered[:end], reached=len(checks), skipped=len(checks) - fit)
+
+    def _unseen(self, checks: Collection[str], owners: Collection[str]) -> list[str]:
+        """The other checks of the owners: the quick ones, and one of each name, first."""
+        own = (id for id in self.seconds if chapter_of(id) in owners and id not in checks)
+        ranked = sorted(own, key=lambda id: (self.seconds[id], id))
+        turns = dict(zip(ranked, _turns(ranked), strict=True))
+        return sorted(ranked, key=lambda id: (self.seconds[id] > QUICK, turns[id]))
 
     def _fitting(self, checks: list[str], limit: float) -> int:
         ends = itertools.accumulate(self.seconds[id] for id in checks)

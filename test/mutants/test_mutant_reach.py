@@ -19,6 +19,10 @@ LINES = [
 ]
 
 
+def seen(plan: reach.Plan) -> tuple[list[str], int]:
+    return plan.checks, plan.skipped
+
+
 @pytest.fixture
 def covered(tmp_path: Path) -> reach.Coverage:
     log = tmp_path / "0.log"
@@ -58,9 +62,9 @@ def test_checks_that_start_an_interpreter_come_last_for_what_every_start_reaches
 
 
 def test_the_checks_of_a_mutant_end_where_its_time_ends(covered: reach.Coverage) -> None:
-    assert covered.plan(3, limit=60) == (["copy/slow", "copy/quick", "copy/wide"], 0)
-    assert covered.plan(3, limit=9.2) == (["copy/slow", "copy/quick"], 1)
-    assert covered.plan(3, limit=1) == ([], 3)
+    assert seen(covered.plan(3, limit=60)) == (["copy/slow", "copy/quick", "copy/wide"], 0)
+    assert seen(covered.plan(3, limit=9.2)) == (["copy/slow", "copy/quick"], 1)
+    assert seen(covered.plan(3, limit=1)) == ([], 3)
 
 
 def test_each_name_has_its_turn_before_one_has_a_second() -> None:
@@ -77,5 +81,24 @@ def test_owners_leave_half_of_the_time_to_others() -> None:
     covered = reach.Coverage(
         {id: frozenset({3}) for id in seconds}, seconds, by_mutant={3: list(seconds)}
     )
-    assert covered.plan(3, 10, ["copy"]) == (["copy/a", "event/c", "event/d"], 1)
-    assert covered.plan(3, 20, ["copy"]) == (["copy/a", "copy/b", "event/c", "event/d"], 0)
+    assert seen(covered.plan(3, 10, ["copy"])) == (["copy/a", "event/c", "event/d"], 1)
+    assert seen(covered.plan(3, 20, ["copy"])) == (["copy/a", "copy/b", "event/c", "event/d"], 0)
+
+
+def test_what_may_run_once_in_a_process_meets_all_checks_of_its_owners() -> None:
+    seconds = {"copy/a:x": 0.2, "copy/a:y": 0.1, "copy/b": 0.4, "copy/slow": 3.0, "event/c": 0.1}
+    covered = reach.Coverage({"event/c": frozenset({3})}, seconds, by_mutant={3: ["event/c"]})
+    ordered = ["event/c", "copy/a:y", "copy/b", "copy/a:x", "copy/slow"]
+    assert covered.plan(3, 60, ["copy"]) == reach.Plan(ordered, reached=1, skipped=0)
+    assert covered.plan(3, 1, ["copy"]).checks == ordered[:4]
+    assert covered.plan(3, 60).checks == ["event/c"]
+
+
+def test_what_many_checks_reach_meets_no_others() -> None:
+    many = {f"event/{n}": 0.1 for n in range(reach.FEW)}
+    covered = reach.Coverage(
+        {id: frozenset({3}) for id in many},
+        {**many, "copy/a": 0.1},
+        by_mutant={3: list(many)},
+    )
+    assert "copy/a" not in covered.plan(3, 60, ["copy"]).checks
