@@ -90,6 +90,18 @@ same(lambda x: ((x * 2).sum(0), (x[1:] * 3).sum(1), x[:, 2:].reshape(-1) + 1), (
 same(lambda x: (x.t().contiguous() + 1, x.sum(0), x.var(1)), (33, 70), (65, 9))
 same(lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:]).mean(0), (33, 70), (6, 129))
 """,
+    "sizes_that_come_from_data_may_be_0": """
+torch._dynamo.config.capture_dynamic_output_shape_ops = True
+
+def chosen(x, mask):
+    y = x[:, mask.nonzero().squeeze(1)] * 2 + 1
+    return y, y.sum(0), y.sum(1), y.t().contiguous() + 3
+
+compiled = torch.compile(chosen, fullgraph=True, dynamic=True)
+x, places = torch.randn(40, 400, device="puone"), torch.arange(400, device="puone")
+for n in (300, 0, 70, 129):
+    torch.testing.assert_close(compiled(x, places < n), chosen(x, places < n))
+""",
     "sums_over_what_was_not_written_whole_raise_no_alarm": """
 with torch.puone.sanitizer.watch("raise"):
     e = torch.empty(64, device="puone")

@@ -395,7 +395,9 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
 
     @staticmethod
     def _size_in_python(size: sympy.Expr) -> str:
-        return f"({V.graph.wrapper_code.codegen_python_sizevar(size)})"
+        """At least 1: it divides, and what comes from data may be 0."""
+        text = V.graph.wrapper_code.codegen_python_sizevar(size)
+        return text if size.is_Integer else f"max(1, {text})"
 
     def _numel(self, tree: IterationRangesRoot) -> str:
         return f"{tree.prefix}numel" if self._has_numel(tree) else f"{int(tree.numel)}L"
