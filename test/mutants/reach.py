@@ -134,16 +134,22 @@ def record() -> None:
     running.execute = execute
 
 
-def load(logs: Iterable[Path], checks: Collection[str] | None = None) -> Coverage:
+def load(
+    logs: Iterable[Path],
+    checks: Collection[str] | None = None,
+    without: Collection[str] = (),
+) -> Coverage:
     """What the processes wrote; what is not one of the checks is a probe, at every start.
 
-    Without `checks`, everything is a check.
+    If `checks` is None, everything is a check. Those of `without` are as if they had not run.
     """
     found = Coverage()
     every: defaultdict[str, set[int]] = defaultdict(set)
     for log in logs:
         for line in log.read_text().splitlines():
             check, seconds, reached = json.loads(line)
+            if check in without:
+                continue
             if checks is None or check in checks:
                 every[check].update(reached)
                 found.seconds[check] = max(seconds, found.seconds.get(check, 0.0))

@@ -30,6 +30,14 @@ def covered(tmp_path: Path) -> reach.Coverage:
     return reach.load([log], {"copy/wide", "copy/slow", "copy/quick"})
 
 
+def test_a_check_that_is_left_out_reaches_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "0.log"
+    log.write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    covered = reach.load([log], {"copy/wide", "copy/slow", "copy/quick"}, without=["copy/wide"])
+    assert covered.checks_for(3) == ["copy/slow", "copy/quick"]
+    assert covered.checks_for(5) == []
+
+
 def test_checks_that_reach_little_else_come_first(covered: reach.Coverage) -> None:
     assert covered.checks_for(3) == ["copy/slow", "copy/quick", "copy/wide"]
     assert covered.checks_for(4) == ["copy/quick", "copy/wide"]
