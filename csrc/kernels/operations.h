@@ -57,6 +57,16 @@ PUONE_FN T to_dtype(V value) {
   }
 }
 
+/// The index that was made from a bool. GCC 12 forgets that it was converted where it makes vectors
+/// of addresses: true would be the place before the first.
+template <class T>
+PUONE_FN T place(T index) {
+#ifndef PUONE_SIMT
+  __asm__("" : "+r"(index));
+#endif
+  return index;
+}
+
 template <class E, class V>
 PUONE_FN E write(V value) {
   if constexpr (std::is_same_v<E, Bool>) {

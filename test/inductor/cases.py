@@ -240,6 +240,17 @@ CASES: dict[str, Case] = {
         lambda x, i: x[i] * 2 + x[-1],
         lambda: (_normal(40, 70), torch.randint(-40, 40, (9,))),
     ),
+    "index_of_bools": (
+        lambda x, y: (
+            x[(y[:, 0] > 0).long()] + x.gather(1, (y > 0).long()),
+            x.gather(1, (y > 0).long() * 3 + (y < -1).int()),
+            x.gather(1, torch.where(y > 1, (y > 0).long(), 5)),
+            x.scatter(1, (y[:, :1] > 0).long(), 0.5),
+            F.embedding((y > 0).int(), x),
+            x[-1 - (y[:, 1] > 0).int()] * 2,
+        ),
+        lambda: (_normal(33, 65), _normal(33, 65)),
+    ),
     "embedding": (
         lambda w, i: F.embedding(i, w) * 2,
         lambda: (_normal(40, 70), torch.randint(0, 40, (3, 5))),

@@ -30,7 +30,7 @@ from torch.utils._sympy.printers import CppPrinter
 from torch.utils._sympy.symbol import SymT, free_symbol_is_type
 
 from .indices import PLACE, in_row, row_length, same
-from .overrides import PuoneOverrides
+from .overrides import PuoneOverrides, Variable
 from .source import (
     COLUMNS,
     LEAVE,
@@ -160,6 +160,9 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
 
     def dtype_to_str(self, dtype: torch.dtype) -> str:
         return stored(dtype)
+
+    def create_cse_var(self, *args: Any, **kwargs: Any) -> Variable:
+        return Variable(*args, **kwargs)
 
     # ---- loads and stores ----
 

@@ -9,7 +9,7 @@ from typing import Any
 import sympy
 import torch
 from torch._inductor.codegen.common import CSEVariable, IndentedBuffer, OpOverrides
-from torch._inductor.utils import get_bounds_index_expr
+from torch._inductor.utils import get_bounds_index_expr, sympy_index_symbol
 from torch._inductor.virtualized import V, ops
 
 from .types import computed, literal, stored
@@ -38,6 +38,17 @@ OPERATORS = {
     "lshift": "bitwise_left_shift",
     "rshift": "bitwise_right_shift",
 }
+
+
+class Variable(CSEVariable):
+    """Of a kernel."""
+
+    of_bool = False  # whether it is a number that was made from a bool
+
+    def update_on_args(self, name: str, args: Any, kwargs: Any) -> None:
+        variables = [each for each in (*args, *kwargs.values()) if isinstance(each, Variable)]
+        made = name == "to_dtype" and any(each.dtype == torch.bool for each in variables)
+        self.of_bool = made or any(each.of_bool for each in variables)
 
 
 class PuoneOverrides(OpOverrides):
@@ -79,6 +90,21 @@ class PuoneOverrides(OpOverrides):
         return ops.to_dtype(value, dtype)
 
     value_expr = index_expr
+
+    @staticmethod
+    def indirect_indexing(
+        var: Any, size: Any, check: bool = True, wrap_neg: bool = True
+    ) -> sympy.Symbol:
+        """Numbers made from bools are not addresses: see ops::place."""
+        if var.of_bool:
+            var = V.kernel.cse.generate(
+                V.kernel.compute,
+                f"ops::place({var})",
+                bounds=var.bounds,
+                dtype=var.dtype,
+                shape=var.shape,
+            )
+        return sympy_index_symbol(str(var))
 
     @staticmethod
     def masked(mask: CSEVariable, body: Callable[[], CSEVariable], other: float) -> CSEVariable:
