@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 BUILD = ROOT / "build" / "mutants"
 #: More than wanted are compiled at first: some mutants are not C++.
 SPARE = 1.35
+#: What is compiled at run time may meet a sleeping mutant in a template that is not C++ where it is
+#: used, and fails. The share of checks that may be left out.
+MOST_WRONG = 0.005
 
 
 def main(arguments: list[str]) -> int:
@@ -210,7 +213,10 @@ def _coverage(runner: SuiteRunner, folder: Path) -> Coverage:
     covered, wrong = runner.coverage()
     if wrong:
         listed = "\n  ".join(f"{check}: {said}" for check, said in sorted(wrong.items())[:20])
-        raise RuntimeError(f"{len(wrong)} checks fail without any mutant:\n  {listed}")
+        said = f"{len(wrong)} checks fail without any mutant:\n  {listed}"
+        if len(wrong) > MOST_WRONG * len(covered.seconds):
+            raise RuntimeError(said)
+        print(f"left out, {said}", flush=True)
     kept.write_bytes(pickle.dumps(covered))
     return covered
 
