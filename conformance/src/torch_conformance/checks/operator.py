@@ -8,6 +8,8 @@ within the tolerance of their data type, shape, data type, and that results live
 from __future__ import annotations
 
 import itertools
+import math
+import operator
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -2180,6 +2182,68 @@ def operators_agree(dev: Device, case: str) -> None:
     """Reductions, sorting, searching and operators with several results agree with the CPU."""
     with _filled_memory():
         _agree(dev, _MULTIPLE[case], rtol=1e-5, atol=1e-5)
+
+
+# ---- a number before a tensor ----
+
+_WHOLE = (0, 1, 2, 3, 7, -5)
+_REAL = (0.5, -1.25, 2.0, 3.75, -0.125, 7.0)
+_DEGREES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
+_POLYNOMIALS = (
+    *(f"{kind}chebyshev_polynomial_{letter}" for kind in ("", "shifted_") for letter in "tuvw"),
+    *("hermite_polynomial_h", "hermite_polynomial_he"),
+    *("laguerre_polynomial_l", "legendre_polynomial_p"),
+)
+_NUMBER_FIRST: dict[str, tuple[Callable[..., Tensor], float, tuple[float, ...]]] = {
+    "add": (operator.add, 7, _REAL),
+    "sub": (operator.sub, 7, _REAL),
+    "mul": (operator.mul, 7, _REAL),
+    "truediv": (operator.truediv, 7, _REAL),
+    "floordiv": (operator.floordiv, 7, _REAL),
+    "mod": (operator.mod, 7, _REAL),
+    "mod_whole": (operator.mod, -7, (3, 2, 5, -3, -2, 7)),
+    "pow": (operator.pow, 2.5, _REAL),
+    "pow_whole": (operator.pow, 3, (0, 1, 2, 3, 4, 5)),
+    "and": (operator.and_, 12, _WHOLE),
+    "or": (operator.or_, 12, _WHOLE),
+    "xor": (operator.xor, 12, _WHOLE),
+    "lshift": (operator.lshift, 3, (0, 1, 2, 3, 4, 5)),
+    "rshift": (operator.rshift, 1000, (0, 1, 2, 3, 4, 5)),
+    "compare": (lambda number, x: (number < x) == (number >= x), 2, _REAL),
+    "float_power": (torch.float_power, 2, _WHOLE),
+    "isin": (lambda number, x: torch.isin(number, x), 3, _WHOLE),
+    "bucketize": (lambda number, x: torch.bucketize(number, x.sort().values), 2.5, _REAL),
+    "xlogy": (torch.xlogy, 2.5, (0.0, 0.5, 1.0, 3.0, math.inf, math.nan)),
+    "xlogy_zero": (torch.xlogy, 0.0, (0.0, 0.5, 1.0, 3.0, math.inf, math.nan)),
+    "xlog1py": (torch.special.xlog1py, 2.5, (0.0, 0.5, -0.5, 3.0, math.inf, math.nan)),
+    "zeta": (torch.special.zeta, 2.5, (0.5, 1.0, 2.0, 3.75, 10.0, 100.0)),
+    **{name: (getattr(torch.special, name), 0.7, _DEGREES) for name in _POLYNOMIALS},
+}
+#: Those with a form that writes to a tensor.
+_NUMBER_FIRST_OUT: dict[str, str] = {"pow": "pow", "float_power": "float_power", "xlogy": "xlogy"}
+
+
+@check("operator/number_first", "OP-014", cases=tuple(_NUMBER_FIRST))
+def operators_take_a_number_first(dev: Device, case: str) -> None:
+    """Operators of a number and a tensor, in this order, agree with the CPU."""
+    function, number, values = _NUMBER_FIRST[case]
+    with _filled_memory():
+        _agree(dev, lambda d: function(number, torch.tensor(values, device=d)))
+
+
+@check("operator/number_first_out", "OP-014", cases=tuple(_NUMBER_FIRST_OUT))
+def operators_take_a_number_first_and_write(dev: Device, case: str) -> None:
+    """The same into a tensor of the program."""
+    function: Callable[..., Tensor] = getattr(torch, _NUMBER_FIRST_OUT[case])
+    _, number, values = _NUMBER_FIRST[case]
+
+    def program(d: torch.device) -> Tensor:
+        x = torch.tensor(values, device=d)
+        out = torch.full_like(function(number, x), 77)
+        assert function(number, x, out=out) is out
+        return out
+
+    _agree(dev, program)
 
 
 def _matrix(device: torch.device, *, complex_: bool = False) -> Tensor:
