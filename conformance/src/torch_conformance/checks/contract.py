@@ -566,7 +566,29 @@ def _attention(x: Tensor, *dtypes: torch.dtype) -> Tensor:
 
 
 #: Calls with wrong arguments, on a matrix of 3 x 4.
+#: Element types that a random distribution does not fill.
+_UNFILLED: dict[str, tuple[Callable[[Tensor], Any], tuple[torch.dtype, ...]]] = {
+    "log_normal": (lambda x: x.log_normal_(), (torch.int32, torch.bool, torch.complex64)),
+    "cauchy": (lambda x: x.cauchy_(), (torch.int32, torch.bool, torch.complex64)),
+    "exponential": (lambda x: x.exponential_(), (torch.int32, torch.bool, torch.complex64)),
+    "geometric": (lambda x: x.geometric_(0.5), (torch.bool, torch.complex64)),
+    "normal": (lambda x: x.normal_(), (torch.int32, torch.bool)),
+    "uniform": (lambda x: x.uniform_(), (torch.int32, torch.bool)),
+    "bernoulli": (lambda x: x.bernoulli_(0.5), (torch.complex64,)),
+    "random": (lambda x: x.random_(), (torch.complex64,)),
+}
+
+
+def _filling(fill: Callable[[Tensor], Any], dtype: torch.dtype) -> Callable[[Tensor], Any]:
+    return lambda x: fill(x.to(dtype))
+
+
 _WRONG: dict[str, Write] = {
+    **{
+        f"{name}_of_{str(dtype).removeprefix('torch.')}": _filling(fill, dtype)
+        for name, (fill, dtypes) in _UNFILLED.items()
+        for dtype in dtypes
+    },
     "add_sizes": lambda x: x + _ones(x, 3, 5),
     "add_in_place_larger": lambda x: x.add_(_ones(x, 2, 3, 4)),
     "addcmul_sizes": lambda x: torch.addcmul(x, _ones(x, 5), x),
@@ -988,9 +1010,6 @@ _WRONG: dict[str, Write] = {
     "multinomial_of_integers": lambda x: _zeros_index(x, 3).multinomial(1),
     "random_of_range": lambda x: x.to(torch.int8).random_(0, 300),
     "random_from": lambda x: x.to(torch.uint8).random_(-3, 3),
-    "uniform_of_integers": lambda x: x.long().uniform_(),
-    "normal_of_integers": lambda x: x.long().normal_(),
-    "exponential_of_integers": lambda x: x.long().exponential_(),
     "randperm_dtype": lambda x: torch.randperm(300, dtype=torch.uint8, device=x.device),
 }
 
