@@ -206,6 +206,9 @@ _BETWEEN: dict[str, Between] = {
     "lerp_weight": lambda y, x: y.lerp_(_ones(x, 3, 4), x),
     "atan2": lambda y, x: y.atan2_(x),
     "sigmoid_out": lambda y, x: torch.sigmoid(x, out=y),
+    # These seldom have kernels of their own.
+    "i0_out": lambda y, x: torch.special.i0(x, out=y),
+    "bessel_out": lambda y, x: torch.special.bessel_j0(x, out=y),
 }
 
 #: Operators that read elements in another order than they write them.
@@ -579,6 +582,11 @@ _UNFILLED: dict[str, tuple[Callable[[Tensor], Any], tuple[torch.dtype, ...]]] = 
 }
 
 
+def _nonzero_in_place(x: Tensor) -> Tensor:
+    memory = x.flatten().fill_(1)
+    return torch.nonzero(memory[:10], out=memory[1:11].view(10, 1))
+
+
 def _filling(fill: Callable[[Tensor], Any], dtype: torch.dtype) -> Callable[[Tensor], Any]:
     return lambda x: fill(x.to(dtype))
 
@@ -888,6 +896,7 @@ _WRONG: dict[str, Write] = {
     "masked_select_out_dtype": lambda x: torch.masked_select(x, x > 0, out=_zeros_index(x, 0)),
     "cat_out_dtype": lambda x: torch.cat([x, x], out=_zeros_index(x, 6, 4)),
     "softmax_out_dtype": lambda x: torch.softmax(x, 1, out=_zeros_index(x, 3, 4)),
+    "nonzero_out_of_its_memory": lambda x: _nonzero_in_place(x.long()),
     "nonzero_out_dtype": lambda x: torch.nonzero(x, out=_ones(x, 12, 2)),
     "argmax_out_dtype": lambda x: torch.argmax(x, 1, out=_ones(x, 3)),
     "max_out_dtype": lambda x: torch.max(x, 1, out=(_ones(x, 3), _ones(x, 3))),
@@ -938,6 +947,9 @@ _WRONG: dict[str, Write] = {
     ),
     "embedding_bag_weighted_mean": lambda x: functional.embedding_bag(
         _index(x, 0, 1), x, _index(x, 0), mode="mean", per_sample_weights=_ones(x, 2)
+    ),
+    "embedding_bag_dimensions": lambda x: torch.embedding_bag(
+        x[0], _zeros_index(x, 2), _zeros_index(x, 1)
     ),
     "embedding_bag_dtype": lambda x: functional.embedding_bag(x[0], x, _index(x, 0)),
     "gelu_approximate": lambda x: functional.gelu(x, approximate="sin"),

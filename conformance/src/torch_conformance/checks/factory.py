@@ -163,6 +163,20 @@ def windows_agree_with_the_cpu(dev: Device, case: str) -> None:
             dev.assert_close(actual, expected)
 
 
+@check("factory/window_length", "FACT-001", cases=WINDOWS)
+def windows_of_every_length_agree_with_the_cpu(dev: Device, case: str) -> None:
+    """The values of windows of 1 to 200 elements, periodic or not, are the CPU's."""
+    function: Callable[..., torch.Tensor] = getattr(torch, case)
+    dtypes = [dtype for dtype in (torch.float32, torch.float64) if dtype in _kinds(dev, _FLOATING)]
+    for periodic in (True, False):
+        for dtype in dtypes:
+            actual, expected = (
+                torch.cat([function(n, periodic, dtype=dtype, device=d) for n in range(1, 201)])
+                for d in (dev.device(), torch.device("cpu"))
+            )
+            dev.assert_close(actual, expected)
+
+
 def _as_near(actual: torch.Tensor, expected: torch.Tensor, factory: Factory) -> bool:
     """Whether a device's 16-bit window is no further from double precision than the CPU's.
 

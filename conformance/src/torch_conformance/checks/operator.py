@@ -2145,6 +2145,8 @@ _MULTIPLE: dict[str, Program] = {
     "instance_norm_statistics": lambda d: _with_statistics(
         d, lambda x, m, v: functional.instance_norm(x, m, v, momentum=0.25)
     ),
+    "unfold_of_one": lambda d: functional.unfold(noise((2, 5, 6)).to(d), (2, 3)),
+    "fold_of_one": lambda d: functional.fold(noise((8, 15)).to(d), (4, 6), 2),
     "aminmax": lambda d: list(_x(d).aminmax(dim=1)),
     "frexp": lambda d: list(torch.frexp(_x(d))),
     "histogram": lambda d: torch.histc(_x(d), 5, -50, 50),

@@ -445,6 +445,20 @@ _WITH_NAN: dict[str, Work] = {
     "conv": lambda m: functional.conv2d(
         m.whole(1, 2, 5, 5) + 5, m.whole(3, 2, 3, 3), _with_nan(m, 3)
     ),
+    # A NaN times the zeros around an input is NaN or nothing: weights of NaN meet none.
+    "conv_of_channels": lambda m: [
+        *(
+            functional.conv2d(
+                m.whole(2, 6, 9, 21) + 5, _with_nan(m, 6, 1, 3, 3), None, step, 0, 1, 6
+            )
+            for step in (1, 2)
+        ),
+        *m.gradients(
+            lambda x, w: functional.conv2d(x, w, padding=1, groups=6),
+            _with_nan(m, 2, 6, 9, 21),
+            m.whole(6, 1, 3, 3),
+        ),
+    ],
     "batch_norm": lambda m: [
         functional.batch_norm(m.whole(3, 4), m.whole(4), m.whole(4).abs() + 1, _nan_in(m, 4)),
         functional.batch_norm(m.whole(3, 4), m.whole(4), m.of([1, _NAN, 1, 4]), m.whole(4)),
