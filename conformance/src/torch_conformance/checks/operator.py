@@ -2083,6 +2083,18 @@ def _with_statistics(device: torch.device, normalise: Callable[..., Any]) -> lis
     return [*_tensors(results), mean, variance]
 
 
+def _resized_with_gradients(device: torch.device, width: int, to: int) -> list[Tensor]:
+    """Images that become much wider or narrower, in every mode."""
+    results = []
+    modes = {2: "nearest nearest-exact bilinear bicubic area", 1: "linear", 3: "trilinear"}
+    for dims, names in modes.items():
+        for mode in names.split():
+            x = _leaf(device, 1, 2, *(3, 4, width)[3 - dims :])
+            out = functional.interpolate(x, (5, 3, to)[3 - dims :], mode=mode)
+            results += _gradients(out, x)
+    return results
+
+
 _MULTIPLE: dict[str, Program] = {
     "max": lambda d: list(_x(d).max(1)),
     "min": lambda d: list(_x(d).min(0, keepdim=True)),
@@ -2147,6 +2159,12 @@ _MULTIPLE: dict[str, Program] = {
     ),
     "unfold_of_one": lambda d: functional.unfold(noise((2, 5, 6)).to(d), (2, 3)),
     "fold_of_one": lambda d: functional.fold(noise((8, 15)).to(d), (4, 6), 2),
+    "fill_of_expanded": lambda d: [
+        ramp((3, 1)).to(d).expand(3, 4).fill_(2),
+        ramp((1, 4)).to(d).expand(3, 4).zero_(),
+    ],
+    "resized_far_down": lambda d: _resized_with_gradients(d, 120, 9),
+    "resized_far_up": lambda d: _resized_with_gradients(d, 5, 77),
     "aminmax": lambda d: list(_x(d).aminmax(dim=1)),
     "frexp": lambda d: list(torch.frexp(_x(d))),
     "histogram": lambda d: torch.histc(_x(d), 5, -50, 50),
