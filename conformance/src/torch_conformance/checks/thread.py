@@ -121,6 +121,21 @@ def threads_work_on_streams_of_their_own(dev: Device) -> None:
     in_threads([partial(worker, seed) for seed in range(THREADS)])
 
 
+@check("thread/own_stream:large", "THREAD-003", needs=("threads", "streams"))
+def threads_queue_large_work_on_streams_of_their_own(dev: Device) -> None:
+    """Work that fills a device, on several streams of each device at once, gives its results."""
+    many = 300_000
+
+    def worker(seed: int) -> None:
+        with torch.accelerator.device_index(seed % dev.count), dev.stream(seed % dev.count):
+            x = torch.arange(many, device=dev.type)
+            sums = [((x + step) * seed).sum() for step in range(25)]
+            expected = [seed * (many * (many - 1) // 2 + many * step) for step in range(25)]
+            assert torch.stack(sums).tolist() == expected
+
+    in_threads([partial(worker, seed) for seed in range(1, 5)])
+
+
 @check("thread/own_stream:shared", "THREAD-003", needs=("threads", "streams"))
 def threads_work_on_one_stream(dev: Device) -> None:
     """Threads that queue work on one and the same stream all get their results."""
