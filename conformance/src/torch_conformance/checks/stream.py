@@ -899,6 +899,21 @@ def a_busy_stream_does_not_delay_new_ones(dev: Device) -> None:
     dev.assert_equal(x, _full(4))
 
 
+@check("stream/independent:shorter", "STREAM-030", needs=("streams", "delay"))
+def a_long_wait_does_not_delay_a_short_one(dev: Device) -> None:
+    """What takes a short time on one stream ends before what began earlier and takes longer."""
+    x, other = _zeros(dev), dev.stream()
+
+    def work() -> None:
+        with other:
+            dev.delay(5)
+            x.fill_(4)
+        other.synchronize()
+
+    _verify_unhindered(dev, work)
+    dev.assert_equal(x, _full(4))
+
+
 @check("stream/independent:other_device", "STREAM-030", needs=("streams", "delay"))
 def a_busy_device_does_not_delay_another(dev: Device) -> None:
     """Work on device 0 is done, can be waited for and read while device 1 is busy."""
