@@ -213,10 +213,10 @@ def _coverage(runner: SuiteRunner, folder: Path) -> Coverage:
     covered, wrong = runner.coverage()
     if wrong:
         listed = "\n  ".join(f"{check}: {said}" for check, said in sorted(wrong.items())[:20])
-        said = f"{len(wrong)} checks fail without any mutant:\n  {listed}"
+        failing = f"{len(wrong)} checks fail without any mutant:\n  {listed}"
         if len(wrong) > MOST_WRONG * len(covered.seconds):
-            raise RuntimeError(said)
-        print(f"left out, {said}", flush=True)
+            raise RuntimeError(failing)
+        print(f"left out, {failing}", flush=True)
     kept.write_bytes(pickle.dumps(covered))
     return covered
 

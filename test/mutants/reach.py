@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -71,7 +71,7 @@ class Coverage:
             )
 
         ranked = sorted(self.seconds if starts else found, key=rank)
-        turns = dict(zip(ranked, _turns(ranked), strict=True))
+        turns = _turns(ranked)
         return sorted(ranked, key=lambda id: (*rank(id)[:3], turns[id]))
 
     def plan(self, mutant: int, limit: float, owners: Collection[str] = ()) -> Plan:
@@ -95,7 +95,7 @@ class Coverage:
         """The other checks of the owners: the quick ones, and one of each name, first."""
         own = (id for id in self.seconds if chapter_of(id) in owners and id not in checks)
         ranked = sorted(own, key=lambda id: (self.seconds[id], id))
-        turns = dict(zip(ranked, _turns(ranked), strict=True))
+        turns = _turns(ranked)
         return sorted(ranked, key=lambda id: (self.seconds[id] > QUICK, turns[id]))
 
     def _fitting(self, checks: list[str], limit: float) -> int:
@@ -103,13 +103,15 @@ class Coverage:
         return sum(end <= limit for end in ends)
 
 
-def _turns(checks: Iterable[str]) -> Iterator[int]:
+def _turns(checks: Iterable[str]) -> dict[str, int]:
     """Of each check, how many of its name, whose cases differ, come before it."""
     seen: Counter[str] = Counter()
+    turns: dict[str, int] = {}
     for id in checks:
         name = id.partition(":")[0]
-        yield seen[name]
+        turns[id] = seen[name]
         seen[name] += 1
+    return turns
 
 
 def record() -> None:
@@ -123,9 +125,8 @@ def record() -> None:
         nonlocal last
         marks = mutant_switch.shared(os.environ.get(reach_log.MARKS))
         assert marks is not None
-        reach_log.write(
-            last, marks
-        )  # starting the backend, or a thread that still worked for a check
+        # Starting the backend reached it, or a thread that still worked for a check.
+        reach_log.write(last, marks)
         result = original(check, dev, raised)
         last = check.id
         reach_log.write(last, marks, result.duration)

@@ -9,7 +9,7 @@ and meaning within a minor version; CHANGELOG.md says what changes. "Writing che
 from __future__ import annotations
 
 from torch_conformance.authoring.check import check
-from torch_conformance.authoring.departure import Ended, ends, tail, why_ended
+from torch_conformance.authoring.departure import AT_ONCE, Ended, ends, tail, why_ended
 from torch_conformance.authoring.device import Device
 from torch_conformance.authoring.observe import (
     LATE_MS,
@@ -34,11 +34,20 @@ from torch_conformance.authoring.programs import (
     tensors,
 )
 from torch_conformance.authoring.ranks import Died, Rank, on_ranks
-from torch_conformance.authoring.tensors import DTYPES, DTYPES_BY_SIZE, far_apart, noise, ramp
+from torch_conformance.authoring.tensors import (
+    DTYPES,
+    DTYPES_BY_SIZE,
+    far_apart,
+    index,
+    noise,
+    ramp,
+    zeros_index,
+)
 from torch_conformance.authoring.truth import Inputs, agree_with_double
 from torch_conformance.spec.ids import FULL, PR, STANDARD
 
 __all__ = [
+    "AT_ONCE",
     "DTYPES",
     "DTYPES_BY_SIZE",
     "FULL",
@@ -66,6 +75,7 @@ __all__ = [
     "heap_bytes",
     "in_thread",
     "in_threads",
+    "index",
     "leaf",
     "noise",
     "on_ranks",
@@ -76,4 +86,5 @@ __all__ = [
     "while_held",
     "why_ended",
     "words",
+    "zeros_index",
 ]

@@ -18,14 +18,18 @@ Program = Callable[[torch.device], Any]
 
 
 @contextmanager
-def deterministic() -> Iterator[None]:
-    """Deterministic algorithms on, which also fills uninitialised memory."""
-    before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True)
+def deterministic(*, warn_only: bool = False) -> Iterator[None]:
+    """Deterministic algorithms on, which also fills uninitialised memory.
+
+    With `warn_only`, operators that have none are called, and warn.
+    """
+    enabled = torch.are_deterministic_algorithms_enabled()
+    only_warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=warn_only)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch.use_deterministic_algorithms(enabled, warn_only=only_warned)
 
 
 def tensors(results: Any) -> list[Tensor]:

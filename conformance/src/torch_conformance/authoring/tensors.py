@@ -73,3 +73,13 @@ def far_apart(dev: Device) -> torch.Tensor:
     except torch.OutOfMemoryError as error:
         dev.unsupported(f"2 GiB of memory are not to be had: {error}")
     return memory.as_strided((3, 5), (row, column))
+
+
+def index(like: torch.Tensor, *values: int) -> torch.Tensor:
+    """The numbers as int64, shape (len(values),), on the device of `like`."""
+    return torch.tensor(values, device=like.device)
+
+
+def zeros_index(like: torch.Tensor, *shape: int) -> torch.Tensor:
+    """Zeros as int64 of this shape, on the device of `like`."""
+    return torch.zeros(shape, dtype=torch.int64, device=like.device)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from torch_conformance.authoring.api import Device, check, in_thread, noise, raised
+from torch_conformance.authoring.api import index as _index
 from torch_conformance.authoring.backend import first_line
 from torch_conformance.authoring.refusal import refuses
 
@@ -32,10 +33,6 @@ Arguments = Callable[[Make, Make], tuple[Any, ...]]
 def _make(device: torch.device, dtype: torch.dtype, *shape: int) -> Tensor:
     """Values in (0.1, 0.9), where every function of the lists is defined."""
     return (noise(shape, seed=len(shape)).sigmoid() * 0.8 + 0.1).to(device, dtype)
-
-
-def _index(like: Tensor, *values: int) -> Tensor:
-    return torch.tensor(values, device=like.device)
 
 
 def _image(t: Make, dims: int, channels: tuple[int, int] = (3, 2)) -> tuple[Any, ...]:

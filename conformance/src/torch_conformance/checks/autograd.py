@@ -33,6 +33,7 @@ from torch_conformance.authoring.api import (
     noise,
     raised,
 )
+from torch_conformance.authoring.api import index as _index
 
 #: A differentiable function of one tensor of shape (2, 4), for derivatives of every kind.
 Function = Callable[[Tensor], Tensor]
@@ -42,10 +43,6 @@ def _like(x: Tensor, *shape: int) -> Tensor:
     """Constant values of the dtype and device of `x`; not random, for torch.func's sake."""
     steps = torch.arange(math.prod(shape), dtype=torch.float64).reshape(shape)
     return (steps * 1.7 + 0.5).sin().to(x.device, x.dtype)
-
-
-def _index(x: Tensor, *values: int) -> Tensor:
-    return torch.tensor(values, device=x.device)
 
 
 FUNCTIONS: dict[str, Function] = {

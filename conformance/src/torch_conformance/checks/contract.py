@@ -25,6 +25,8 @@ from torch_conformance.authoring.api import (
     noise,
     raised,
 )
+from torch_conformance.authoring.api import index as _index
+from torch_conformance.authoring.api import zeros_index as _zeros_index
 
 CPU = torch.device("cpu")
 _UNSUPPORTED = "unsupported operation"
@@ -32,14 +34,6 @@ _UNSUPPORTED = "unsupported operation"
 
 def _ones(like: Tensor, *shape: int) -> Tensor:
     return torch.ones(shape, device=like.device)
-
-
-def _index(like: Tensor, *values: int) -> Tensor:
-    return torch.tensor(values, device=like.device)
-
-
-def _zeros_index(like: Tensor, *shape: int) -> Tensor:
-    return torch.zeros(shape, dtype=torch.int64, device=like.device)
 
 
 # ---- elements that share memory ----------------------------------------------------------------

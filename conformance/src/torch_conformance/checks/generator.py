@@ -14,7 +14,7 @@ import torch
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from torch_conformance.authoring.api import Device, check, ends, raised
+from torch_conformance.authoring.api import AT_ONCE, Device, check, ends, raised
 
 Draw = Callable[[torch.device, torch.Generator | None], torch.Tensor]
 
@@ -293,12 +293,9 @@ for index in (0, torch.accelerator.device_count() - 1):
     with torch.accelerator.device_index(index): seeds.append(m.initial_seed())
 print("seeds", *seeds, flush=True)
 """
-_AT_ONCE = "import os; os._exit(0)\n"  # how programs end is not asked here, and takes long
-_BEFORE_USE = {
-    calls: _TELL_SEEDS.format(calls=calls) + _AT_ONCE for calls in _SEEDED_BEFORE_USE
-} | {
+_BEFORE_USE = {calls: _TELL_SEEDS.format(calls=calls) + AT_ONCE for calls in _SEEDED_BEFORE_USE} | {
     "torch": "torch.manual_seed(1234)\n"
-    "print('drawn', torch.rand(8, device=D).tolist(), flush=True)\n" + _AT_ONCE
+    "print('drawn', torch.rand(8, device=D).tolist(), flush=True)\n" + AT_ONCE
 }
 
 

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import zlib
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -15,7 +13,7 @@ import torch
 import torch._dynamo
 from torch import nn
 
-from torch_conformance.authoring.api import Device, check
+from torch_conformance.authoring.api import Device, check, deterministic
 from torch_conformance.models import tolerance
 from torch_conformance.models.training import (
     GROWTH_INTERVAL,
@@ -181,7 +179,7 @@ def a_loaded_checkpoint_continues_identically(dev: Device, case: str) -> None:
     """Training goes on from a saved checkpoint as if it had not been interrupted, bit by bit."""
     module, batches = prepared(dev, case, STEPS)
     half = STEPS // 2
-    with _deterministic():
+    with deterministic(warn_only=True):
         first = _trainer(case, module, dev.device(), ADAMW)
         first.train(batches[:half])
         data = first.save()
@@ -277,18 +275,6 @@ def _give_statistics(module: nn.Module) -> None:
             assert part.running_var is not None
             part.running_mean.normal_(0, 0.2, generator=generator)
             part.running_var.uniform_(0.5, 2, generator=generator)
-
-
-@contextlib.contextmanager
-def _deterministic() -> Iterator[None]:
-    """Ask for operators that give the same bits twice."""
-    enabled = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
 
 
 def _require(dev: Device, case: str, dtype: torch.dtype) -> None:

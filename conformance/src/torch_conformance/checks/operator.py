@@ -26,6 +26,7 @@ from torch_conformance.authoring.api import (
     Device,
     Program,
     check,
+    deterministic,
     far_apart,
     noise,
     raised,
@@ -36,6 +37,7 @@ from torch_conformance.authoring.api import agree as _agree
 from torch_conformance.authoring.api import gradients as _gradients
 from torch_conformance.authoring.api import leaf as _leaf
 from torch_conformance.authoring.api import tensors as _tensors
+from torch_conformance.authoring.api import zeros_index as _zeros_index
 from torch_conformance.authoring.backend import first_line
 from torch_conformance.authoring.origin import is_verdict
 from torch_conformance.authoring.refusal import NOT_FUSED, refuses
@@ -755,6 +757,11 @@ def _padded(dims: int, *padding: int) -> Callable[[torch.device], tuple[Any, ...
     return lambda d: (_image(d, 2, *wide), _image(d, 2, *sizes, seed=1), padding)
 
 
+def _padded_volume(device: torch.device) -> tuple[Any, ...]:
+    padding = (2, 1, 1, 2, 1, 1)
+    return _image(device, 1, 2, 6, 8, 9), _image(device, 1, 2, 4, 5, 6, seed=1), padding
+
+
 def _resized(*wide: int) -> Callable[..., Callable[[torch.device], tuple[Any, ...]]]:
     narrow = (1, 2, *[4] * len(wide))
     return lambda *more: lambda d: (_image(d, 1, 2, *wide), wide, narrow, *more)
@@ -768,18 +775,10 @@ def _labels(device: torch.device, *shape: int) -> Tensor:
 _DERIVATIVES: dict[str, Callable[[torch.device], tuple[Any, ...]]] = {
     "reflection_pad1d_backward": _padded(1, 2, 1),
     "reflection_pad2d_backward": _padded(2, 2, 1, 1, 3),
-    "reflection_pad3d_backward": lambda d: (
-        _image(d, 1, 2, 6, 8, 9),
-        _image(d, 1, 2, 4, 5, 6, seed=1),
-        (2, 1, 1, 2, 1, 1),
-    ),
+    "reflection_pad3d_backward": _padded_volume,
     "replication_pad1d_backward": _padded(1, 2, 1),
     "replication_pad2d_backward": _padded(2, 2, 1, 1, 3),
-    "replication_pad3d_backward": lambda d: (
-        _image(d, 1, 2, 6, 8, 9),
-        _image(d, 1, 2, 4, 5, 6, seed=1),
-        (2, 1, 1, 2, 1, 1),
-    ),
+    "replication_pad3d_backward": _padded_volume,
     "upsample_nearest1d_backward": _resized(7)(),
     "upsample_nearest2d_backward": _resized(7, 3)(),
     "upsample_nearest3d_backward": _resized(7, 3, 5)(),
@@ -975,7 +974,7 @@ _STREAMED: dict[str, Callable[[Tensor], Any]] = {
     "embedding": lambda x: functional.embedding(_i(x.device, 1, 0, 1), x),
     "embedding_bag": _bags,
     "nll_loss": lambda x: functional.nll_loss(x, _i(x.device, 1, 3), x[0].detach().abs()),
-    "nll_loss_2d": lambda x: functional.nll_loss(_rows(x), _zeros_like_index(x, 1, 2, 2)),
+    "nll_loss_2d": lambda x: functional.nll_loss(_rows(x), _zeros_index(x, 1, 2, 2)),
     "bce": lambda x: functional.binary_cross_entropy_with_logits(x, x.detach().sigmoid()),
     "smooth_l1": lambda x: functional.smooth_l1_loss(x, x.detach().flip(0)),
     "max_pool2d": lambda x: functional.max_pool2d(_rows(x), 2),
@@ -1010,7 +1009,7 @@ _STREAMED: dict[str, Callable[[Tensor], Any]] = {
     "take": lambda x: x.take(_i(x.device, 7, 0, 3)),
     "put": lambda x: x.put(_i(x.device, 7, 0), x[0, :2]),
     "scatter": lambda x: x.scatter(1, _i(x.device, 3, 0, 1, 2).expand(2, 4), x),
-    "scatter_reduce": lambda x: x.scatter_reduce(1, _zeros_like_index(x, 2, 4), x, "amax"),
+    "scatter_reduce": lambda x: x.scatter_reduce(1, _zeros_index(x, 2, 4), x, "amax"),
     "flip": lambda x: x.flip(1),
     "roll": lambda x: x.roll(1, 1),
     "tril": lambda x: x.tril(),
@@ -1161,10 +1160,6 @@ def _attended(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     return functional.scaled_dot_product_attention(query, key, value)
 
 
-def _zeros_like_index(x: Tensor, *shape: int) -> Tensor:
-    return torch.zeros(shape, dtype=torch.int64, device=x.device)
-
-
 #: Differentiable functions, and the shapes of what they are given: a dimension has no elements.
 _EMPTY_GRADIENTS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] = {
     "attention_keys": (_attended, ((2, 3, 5, 8), (2, 3, 0, 8), (2, 3, 0, 8))),
@@ -1203,38 +1198,34 @@ _EMPTY_GRADIENTS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], 
     ),
     "prelu": (functional.prelu, ((0, 4, 3), (4,))),
     "embedding": (
-        lambda w: functional.embedding(_zeros_like_index(w, 0), w, padding_idx=1),
+        lambda w: functional.embedding(_zeros_index(w, 0), w, padding_idx=1),
         ((5, 3),),
     ),
     "embedding_columns": (
-        lambda w: functional.embedding(_zeros_like_index(w, 4), w),
+        lambda w: functional.embedding(_zeros_index(w, 4), w),
         ((5, 0),),
     ),
     "embedding_bag": (
-        lambda w: functional.embedding_bag(
-            _zeros_like_index(w, 0), w, _zeros_like_index(w, 2), mode="sum"
-        ),
+        lambda w: functional.embedding_bag(_zeros_index(w, 0), w, _zeros_index(w, 2), mode="sum"),
         ((5, 3),),
     ),
     "embedding_bag_mean": (
-        lambda w: functional.embedding_bag(
-            _zeros_like_index(w, 0), w, _zeros_like_index(w, 2), mode="mean"
-        ),
+        lambda w: functional.embedding_bag(_zeros_index(w, 0), w, _zeros_index(w, 2), mode="mean"),
         ((5, 3),),
     ),
-    "index": (lambda x: x[_zeros_like_index(x, 0)], ((5, 3),)),
-    "index_select": (lambda x: x.index_select(0, _zeros_like_index(x, 0)), ((5, 3),)),
-    "gather": (lambda x: x.gather(0, _zeros_like_index(x, 0, 3)), ((5, 3),)),
-    "take": (lambda x: x.take(_zeros_like_index(x, 0)), ((5, 3),)),
+    "index": (lambda x: x[_zeros_index(x, 0)], ((5, 3),)),
+    "index_select": (lambda x: x.index_select(0, _zeros_index(x, 0)), ((5, 3),)),
+    "gather": (lambda x: x.gather(0, _zeros_index(x, 0, 3)), ((5, 3),)),
+    "take": (lambda x: x.take(_zeros_index(x, 0)), ((5, 3),)),
     "masked_select": (lambda x: x.masked_select(x > 1e6), ((5, 3),)),
     "masked_fill": (lambda x, y: x.masked_fill(x > 0, y.sum()), ((0, 3), (0,))),
-    "index_put": (lambda x, y: x.index_put((_zeros_like_index(x, 0),), y), ((5, 3), (0, 3))),
-    "index_add": (lambda x, y: x.index_add(0, _zeros_like_index(x, 0), y), ((5, 3), (0, 3))),
-    "index_copy": (lambda x, y: x.index_copy(0, _zeros_like_index(x, 0), y), ((5, 3), (0, 3))),
-    "scatter": (lambda x, y: x.scatter(0, _zeros_like_index(x, 0, 3), y), ((5, 3), (0, 3))),
-    "scatter_add": (lambda x, y: x.scatter_add(0, _zeros_like_index(x, 0, 3), y), ((5, 3), (0, 3))),
+    "index_put": (lambda x, y: x.index_put((_zeros_index(x, 0),), y), ((5, 3), (0, 3))),
+    "index_add": (lambda x, y: x.index_add(0, _zeros_index(x, 0), y), ((5, 3), (0, 3))),
+    "index_copy": (lambda x, y: x.index_copy(0, _zeros_index(x, 0), y), ((5, 3), (0, 3))),
+    "scatter": (lambda x, y: x.scatter(0, _zeros_index(x, 0, 3), y), ((5, 3), (0, 3))),
+    "scatter_add": (lambda x, y: x.scatter_add(0, _zeros_index(x, 0, 3), y), ((5, 3), (0, 3))),
     "repeat_interleave": (
-        lambda x: x.repeat_interleave(_zeros_like_index(x, 5), 0),
+        lambda x: x.repeat_interleave(_zeros_index(x, 5), 0),
         ((5, 3),),
     ),
     "repeat": (lambda x: x.repeat(0, 2), ((5, 3),)),
@@ -1287,12 +1278,12 @@ _EMPTY_GRADIENTS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], 
         ((0, 3),),
     ),
     "nll_loss": (
-        lambda x: functional.nll_loss(x, _zeros_like_index(x, 0), reduction="sum"),
+        lambda x: functional.nll_loss(x, _zeros_index(x, 0), reduction="sum"),
         ((0, 3),),
     ),
-    "nll_loss_mean": (lambda x: functional.nll_loss(x, _zeros_like_index(x, 0)), ((0, 3),)),
+    "nll_loss_mean": (lambda x: functional.nll_loss(x, _zeros_index(x, 0)), ((0, 3),)),
     "cross_entropy": (
-        lambda x: functional.cross_entropy(x, _zeros_like_index(x, 0), reduction="none"),
+        lambda x: functional.cross_entropy(x, _zeros_index(x, 0), reduction="none"),
         ((0, 3),),
     ),
     "cdist": (torch.cdist, ((0, 3), (4, 3))),
@@ -1307,15 +1298,9 @@ _EMPTY_GRADIENTS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], 
 @contextmanager
 def _filled_memory() -> Iterator[None]:
     """New memory holds NaN, so that what is not written shows; nothing is refused for it."""
-    enabled = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+    with deterministic(warn_only=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @check("operator/empty_gradient", "OP-007", cases=_EMPTY_GRADIENTS)
@@ -2239,8 +2224,8 @@ _NUMBER_FIRST: dict[str, tuple[Callable[..., Tensor], float, tuple[float, ...]]]
     "zeta": (torch.special.zeta, 2.5, (0.5, 1.0, 2.0, 3.75, 10.0, 100.0)),
     **{name: (getattr(torch.special, name), 0.7, _DEGREES) for name in _POLYNOMIALS},
 }
-#: Those with a form that writes to a tensor.
-_NUMBER_FIRST_OUT: dict[str, str] = {"pow": "pow", "float_power": "float_power", "xlogy": "xlogy"}
+#: Functions of torch among them with a form that writes to a tensor.
+_NUMBER_FIRST_OUT = ("pow", "float_power", "xlogy")
 
 
 @check("operator/number_first", "OP-014", cases=tuple(_NUMBER_FIRST))
@@ -2251,10 +2236,10 @@ def operators_take_a_number_first(dev: Device, case: str) -> None:
         _agree(dev, lambda d: function(number, torch.tensor(values, device=d)))
 
 
-@check("operator/number_first_out", "OP-014", cases=tuple(_NUMBER_FIRST_OUT))
+@check("operator/number_first_out", "OP-014", cases=_NUMBER_FIRST_OUT)
 def operators_take_a_number_first_and_write(dev: Device, case: str) -> None:
     """The same into a tensor of the program."""
-    function: Callable[..., Tensor] = getattr(torch, _NUMBER_FIRST_OUT[case])
+    function: Callable[..., Tensor] = getattr(torch, case)
     _, number, values = _NUMBER_FIRST[case]
 
     def program(d: torch.device) -> Tensor:

@@ -14,6 +14,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from torch_conformance.authoring.api import (
+    AT_ONCE,
     LATE_MS,
     Device,
     check,
@@ -197,10 +198,19 @@ def work_is_handed_from_thread_to_thread(dev: Device, case: str) -> None:
     in_threads([produce, consume])
 
 
-def _empty_cache_beside(dev: Device, *, shared: bool) -> None:
-    """Threads allocate and free, on one stream or on their own, while the cache is emptied."""
+_STREAMS = {"one_stream": 1, "own_streams": 3}
+
+
+@check(
+    "thread/empty_cache",
+    "THREAD-001",
+    cases=_STREAMS,
+    needs=("threads", "streams", "empty_cache"),
+)
+def the_cache_is_emptied_beside_other_threads(dev: Device, case: str) -> None:
+    """Threads that allocate and free while another one empties the cache get their results."""
     ended = threading.Event()
-    streams = [dev.stream(0) for _ in range(1 if shared else 3)]
+    streams = [dev.stream(0) for _ in range(_STREAMS[case])]
 
     def use(seed: int) -> None:
         try:
@@ -220,20 +230,6 @@ def _empty_cache_beside(dev: Device, *, shared: bool) -> None:
     works: list[Callable[[], None]] = [*(partial(use, seed) for seed in range(1, 4)), empty]
     with torch.accelerator.device_index(0):
         in_threads(works)
-
-
-_STREAMS_SHARED = {"one_stream": True, "own_streams": False}
-
-
-@check(
-    "thread/empty_cache",
-    "THREAD-001",
-    cases=_STREAMS_SHARED,
-    needs=("threads", "streams", "empty_cache"),
-)
-def the_cache_is_emptied_beside_other_threads(dev: Device, case: str) -> None:
-    """Threads that allocate and free while another one empties the cache get their results."""
-    _empty_cache_beside(dev, shared=_STREAMS_SHARED[case])
 
 
 @check("thread/free_elsewhere", "THREAD-005", needs=("threads", "memory_stats"))
@@ -812,10 +808,9 @@ for t in threads: t.start()
 for t in threads: t.join()
 assert sorted(right) == list(range(12)), right
 """
-_AT_ONCE = "import os; os._exit(0)\n"  # how these programs end is not asked, and takes long
 _PROGRAMS = _EXITS | {
-    "first_operators": _FIRST_OPERATORS + _AT_ONCE,
-    "first_devices": _FIRST_DEVICES + _AT_ONCE,
+    "first_operators": _FIRST_OPERATORS + AT_ONCE,
+    "first_devices": _FIRST_DEVICES + AT_ONCE,
     "thread_outlives_main": (
         "import threading, time\n"
         "def late():\n"
