@@ -3,16 +3,17 @@
 
     mutants                       200 mutants of a new seed
     mutants --sample 1000 --seed 7
+    mutants --group device        200 of one group alone
     mutants --seed 7              again: goes on where the last run of this seed ended
     mutants --seed 7 --mutant 12  one of them, with what the suite says
     mutants --list --seed 7       the mutants, without a build
 
-Half of a sample is of the group `operators`, half of the group `device` (scope.yaml). The mutants
-are compiled into one library; the suite runs once to find out which checks reach which mutant, and
-then for each mutant the checks that reach it, until one fails. What survives of the simulated
-driver and its kernels meets the suite of drivers (hal_conformance). The result is in
-build/mutants/SEED/score.md. The status is 0 when the score is known, whatever it is, and 2 when it
-is not.
+Half of a sample is of the group `operators`, half of the group `device` (scope.yaml), unless --group
+names one. The mutants are compiled into one library; the suite runs once to find out which checks
+reach which mutant, and then for each mutant the checks that reach it, until one fails. What
+survives of the simulated driver and its kernels meets the suite of drivers (hal_conformance). The
+result is in build/mutants/SEED/score.md, or SEED-GROUP. The status is 0 when the score is known,
+whatever it is, and 2 when it is not.
 """
 
 from __future__ import annotations
@@ -59,10 +60,10 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
     if options.list:
-        for mutant in _drawn(options.sample, seed):
+        for mutant in _drawn(options, seed):
             print(mutant)
         return 0
-    folder = BUILD / str(seed)
+    folder = BUILD / "-".join([str(seed), *([options.group] if options.group else [])])
     folder.mkdir(parents=True, exist_ok=True)
     print(f"seed {seed}, in {folder.relative_to(ROOT)}", flush=True)
     try:
@@ -80,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--sample", type=_count, default=200, help="how many mutants (200)")
     parser.add_argument("--seed", type=int, help="of the sample; without it, a new one")
+    parser.add_argument("--group", choices=sample.SCOPE, help="only mutants of this group")
     parser.add_argument("--mutant", type=int, nargs="+", help="only these, by their numbers")
     parser.add_argument("--list", action="store_true", help="print the mutants, build nothing")
     parser.add_argument(
@@ -99,7 +101,7 @@ def _count(text: str) -> int:
 
 def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
     tree = Tree(folder)
-    mutants = _compiled(options.sample, seed, tree, folder)
+    mutants = _compiled(options, seed, tree, folder)
     # It imports torch, which takes seconds: only after the mutants are compiled.
     from mutants.suite_runner import SuiteRunner
 
@@ -174,20 +176,28 @@ def _line(mutants: dict[int, Mutant], verdict: Verdict) -> str:
     return f"{word:<6} {verdict.number} {mutants[verdict.number]}  {verdict.by} {verdict.seconds} s"
 
 
-def _drawn(count: int, seed: int) -> Iterator[Mutant]:
-    for group in sample.SCOPE:
-        yield from itertools.islice(sample.endless(group, seed), count // len(sample.SCOPE))
+def _shares(options: argparse.Namespace) -> dict[str, int]:
+    """How many mutants of which groups are wanted."""
+    groups = [options.group] if options.group else list(sample.SCOPE)
+    return dict.fromkeys(groups, options.sample // len(groups))
 
 
-def _compiled(count: int, seed: int, tree: Tree, folder: Path) -> dict[int, Mutant]:
+def _drawn(options: argparse.Namespace, seed: int) -> Iterator[Mutant]:
+    for group, count in _shares(options).items():
+        yield from itertools.islice(sample.endless(group, seed), count)
+
+
+def _compiled(
+    options: argparse.Namespace, seed: int, tree: Tree, folder: Path
+) -> dict[int, Mutant]:
     """The first so many of each group that compile, by number; kept, for a run that goes on."""
     kept = folder / "sample.json"
     if kept.is_file():
         return msgspec.json.decode(kept.read_bytes(), type=dict[int, Mutant])
-    each = count // len(sample.SCOPE)
+    shares = _shares(options)
     numbered: dict[int, Mutant] = {}
-    for group in sample.SCOPE:
-        for mutant in itertools.islice(sample.endless(group, seed), int(each * SPARE)):
+    for group, count in shares.items():
+        for mutant in itertools.islice(sample.endless(group, seed), int(count * SPARE)):
             numbered[len(numbered)] = mutant
     while True:
         tree.weave(numbered)
@@ -198,9 +208,9 @@ def _compiled(count: int, seed: int, tree: Tree, folder: Path) -> dict[int, Muta
         print(f"  {len(bad)} are not programs", flush=True)
         numbered = {n: mutant for n, mutant in numbered.items() if n not in bad}
     chosen: dict[int, Mutant] = {}
-    for group in sample.SCOPE:
+    for group, count in shares.items():
         own = [n for n, mutant in numbered.items() if sample.group_of(mutant.file) == group]
-        chosen |= {n: numbered[n] for n in own[:each]}
+        chosen |= {n: numbered[n] for n in own[:count]}
     kept.write_bytes(msgspec.json.encode(chosen))
     return chosen
 
