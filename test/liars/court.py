@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 
 from torch_conformance.authoring.backend import prepare_parent
-from torch_conformance.authoring.discovery import CHAPTERS
+from torch_conformance.authoring.discovery import all_checks
 
 # It must come before the imports below, which import torch; hence each E402.
 prepare_parent()
@@ -22,18 +22,13 @@ import trial  # noqa: E402
 from liar import BUILD, Liar, make_packages  # noqa: E402
 from trial import Verdict  # noqa: E402
 
-from torch_conformance.spec.topics import TOPICS  # noqa: E402
-
 Progress = Callable[[Liar, Verdict], None]
 
 
 def import_checks() -> None:
     """Import, once for all trials, every check and what checks import while they run."""
     importlib.import_module("torch._dynamo")
-    for file in sorted(CHAPTERS.glob("[a-z]*.py")):
-        importlib.import_module(f"torch_conformance.checks.{file.stem}")
-    for topic in TOPICS:
-        importlib.import_module(f"torch_conformance.opinfo.{topic}").checks()
+    all_checks()
 
 
 class Court:

@@ -8,9 +8,9 @@
     mutants --seed 7 --mutant 12  one of them, with what the suite says
     mutants --list --seed 7       the mutants, without a build
 
-Half of a sample is of the group `operators`, half of the group `device` (scope.yaml), unless --group
-names one. The mutants are compiled into one library; the suite runs once to find out which checks
-reach which mutant, and then for each mutant the checks that reach it, until one fails. What
+Half of a sample is of the group `operators`, half of the group `device` (scope.yaml), unless
+--group names one. The mutants are compiled into one library; the suite runs once to find out which
+checks reach which mutant, and then for each mutant the checks that reach it, until one fails. What
 survives of the simulated driver and its kernels meets the suite of drivers (hal_conformance). The
 result is in build/mutants/SEED/score.md, or SEED-GROUP. The status is 0 when the score is known,
 whatever it is, and 2 when it is not.

@@ -32,6 +32,8 @@ DESCRIPTOR: dict[str, Any] = {
     "device": {"setup": "m:f", "teardown": "m:g"},
     "env": {"A": "b"},
     "adversarial_env": {"B": "{seed}"},
+    "blocking_env": {"C": "1"},
+    "stacks_env": {"D": "1"},
     "start_method": "spawn",
     "single_process": True,
     "launcher": ["run", ""],
@@ -78,7 +80,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     ),
     "launcher": (3, None, "", "run", {}, [3], [None], ["\0"]),
     **dict.fromkeys(
-        ("env", "adversarial_env"),
+        ("env", "adversarial_env", "blocking_env", "stacks_env"),
         (3, None, "a", ["a"], {"A": 1}, {"A": None}, {"A": "\0"}, {"A=": "b"}, {"": "b"}),
     ),
     **dict.fromkeys(

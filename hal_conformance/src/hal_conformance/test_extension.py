@@ -6,8 +6,7 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from ctypes import byref, c_int32, c_void_p
+from ctypes import byref, c_void_p
 
 import pytest
 
@@ -185,78 +184,6 @@ def test_a_host_function_is_skipped_after_an_error(hal: Driver) -> None:
     after = hal.flag(stream)
     hal.synchronize(stream)
     assert (skipped.times(), after.times()) == (0, 1)
-
-
-def _touch(hal: Driver, device: int, block: int, stream: int) -> dict[str, int]:
-    """The status of each call that uses the device."""
-    return {
-        "malloc": hal.api.malloc(device, SIZE, byref(c_void_p())),
-        "memset_async": hal.api.memset_async(block, 1, SIZE, stream),
-        "stream_create": hal.api.stream_create(device, 0, byref(c_void_p())),
-        "stream_synchronize": hal.api.stream_synchronize(stream),
-        "stream_query": hal.api.stream_query(stream),
-        "device_synchronize": hal.api.device_synchronize(device),
-    }
-
-
-@covers("HAL-134")
-def test_a_lost_device_says_so_until_it_is_reset(hal: Driver) -> None:
-    block, stream = hal.malloc(SIZE), hal.stream()
-    hal.ok(hal.fault().device_lost(0))
-    for _ in range(2):
-        answers = _touch(hal, 0, block, stream)
-        assert answers == dict.fromkeys(answers, Status.DEVICE_LOST)
-    hal.ok(hal.fault().reset())
-    assert_usable(hal)
-
-
-@covers("HAL-134", needs=("kernel_delay",))
-def test_a_waiting_call_comes_back_when_the_device_is_lost(hal: Driver) -> None:
-    stream = hal.stream()
-    with ThreadPoolExecutor(1) as pool:
-        for _ in range(100):
-            hal.delay(stream, 100)
-        waiting = pool.submit(hal.api.stream_synchronize, stream)
-        time.sleep(0.05)
-        hal.ok(hal.fault().device_lost(0))
-        assert waiting.result(timeout=5) == Status.DEVICE_LOST
-    hal.ok(hal.fault().reset())
-
-
-@covers("HAL-134", needs=("host_func",))
-def test_pending_work_of_a_lost_device_is_dropped(hal: Driver) -> None:
-    """Work that is queued when the device is lost does not run, also after the reset."""
-    stream, block = hal.stream(), hal.malloc(SIZE)
-    hal.memset(block, 1, SIZE, stream)
-    hal.synchronize(stream)
-    with ThreadPoolExecutor(1) as pool:
-        with hal.held(stream):
-            hal.memset(block, 2, SIZE, stream)
-            dropped = hal.flag(stream)
-            waiting = pool.submit(hal.api.stream_synchronize, stream)
-            time.sleep(0.05)
-            hal.ok(hal.fault().device_lost(0))
-        assert waiting.result(timeout=5) == Status.DEVICE_LOST
-    hal.ok(hal.fault().reset())
-    assert hal.read(block, SIZE, stream) == b"\1" * SIZE
-    assert dropped.times() == 0
-
-
-@covers("HAL-134")
-def test_losing_a_device_that_is_not_there_is_refused(hal: Driver) -> None:
-    for index in (-1, hal.count()):
-        assert hal.fault().device_lost(index) == Status.INVALID_DEVICE
-
-
-@covers("HAL-135")
-def test_other_devices_survive_the_loss_of_one(hal: Driver) -> None:
-    lost_stream = hal.stream(device=1)
-    hal.ok(hal.fault().device_lost(1))
-    assert_usable(hal)
-    assert hal.api.stream_synchronize(lost_stream) == Status.DEVICE_LOST
-    out = c_int32()
-    hal.ok(hal.api.device_count(byref(out)))
-    hal.ok(hal.fault().reset())
 
 
 @covers("HAL-136")

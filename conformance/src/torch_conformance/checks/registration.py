@@ -18,7 +18,15 @@ from typing import Any, Literal
 
 import torch
 
-from torch_conformance.authoring.api import AT_ONCE, Device, check, ends, raised, why_ended
+from torch_conformance.authoring.api import (
+    AT_ONCE,
+    Device,
+    check,
+    ends,
+    raised,
+    tail,
+    why_ended,
+)
 from torch_conformance.authoring.refusal import misses_attribute
 
 # ---- the device type -------------------------------------------------------------------------
@@ -917,6 +925,65 @@ def process_exits_cleanly_every_time(dev: Device) -> None:
     """Five processes that ran backward, and so have autograd threads, all end cleanly."""
     for end in ends(dev, {f"process {number}": _BACKWARD for number in range(5)}).values():
         end.verify()
+
+
+#: Calls of the device module that need the device. What a backend lacks is left out.
+_FIRST_USES = (
+    "m.current_device()",
+    "m.set_device(0)",
+    "m.device(0).__enter__()",
+    "m.synchronize()",
+    "m.get_device_name()",
+    "m.get_device_properties(0)",
+    "m.get_device_capability()",
+    "m.mem_get_info()",
+    "m.Stream()",
+    "m.current_stream()",
+    "m.default_stream()",
+    "m.get_rng_state()",
+    "m.initial_seed()",
+)
+_FIRST_USE = """
+import os, sys, torch
+D = {type!r}
+m = torch.get_device_module(D)
+def tell(call):
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        torch.manual_seed(77)
+        exec(call)
+        print("FIRST", call or "nothing", m.is_initialized(), end=" ")
+        print(torch.rand(4, device=D).tolist(), flush=True)
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+for call in {calls!r}:
+    if tell(call):
+        print("FIRST", call, "failed")
+"""
+
+
+@check("registration/first_use", "REG-047", needs=("accelerator", "fork", "generator"))
+def the_first_call_initialises_the_device(dev: Device) -> None:
+    """After a call that needs the device, it is initialised, and has the seed given before."""
+    if not hasattr(dev.bare_module, "is_initialized"):
+        dev.unsupported(f"torch.{dev.type} has no is_initialized")
+    calls = [
+        call
+        for call in _FIRST_USES
+        if hasattr(dev.bare_module, call.removeprefix("m.").partition("(")[0])
+    ]
+    done = dev.python(_FIRST_USE.format(type=dev.type, calls=["", *calls]))
+    assert done.returncode == 0, why_ended(done)
+    told = dict(
+        line.removeprefix("FIRST ").split(" ", 1)
+        for line in done.stdout.splitlines()
+        if line.startswith("FIRST ")
+    )
+    expected = told.get("nothing", "failed").partition(" ")[2]
+    assert expected, f"torch.rand as the first use: {tail(done.stderr)}"
+    wrong = {call: told.get(call) for call in calls if told.get(call) != f"True {expected}"}
+    assert not wrong, f"initialised, and drawn instead of {expected}: {wrong}{tail(done.stderr)}"
 
 
 _WORK = """

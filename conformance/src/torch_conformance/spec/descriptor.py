@@ -115,6 +115,11 @@ class Document(Part, frozen=True, kw_only=True):
     adversarial_env: Environment = field(default_factory=dict)
     """for `--verify`: environment in which work is scheduled in unusual but valid ways, such as
     `{CHIP_CHAOS: "{seed}"}`; `{seed}` stands for a number"""
+    blocking_env: Environment = field(default_factory=dict)
+    """environment in which each call waits for the work that it queues, such as
+    `{CHIP_LAUNCH_BLOCKING: "1"}`"""
+    stacks_env: Environment = field(default_factory=dict)
+    """environment in which a late error has the Python stack of the call that queued the work"""
     start_method: Literal["fork", "spawn"] = "fork"
     """how workers start: `fork` (default) or `spawn`"""
     single_process: bool = False

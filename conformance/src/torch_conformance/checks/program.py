@@ -1,0 +1,599 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random programs of several streams, compared with the same steps one after another on the host.
+
+Other chapters ask one thing at a time. Here steps are mixed at random: operators, copies, new and
+freed memory, events that are recorded and waited for again, waits of the host. The program itself
+knows which steps are in order (vector clocks), and orders two steps where it has to, by one of the
+ways that users have. So the result is that of the steps one after another, however fast each is.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torch_conformance.authoring.api import Device, check, in_threads
+
+STEPS = 120
+VALUES = 5
+STREAMS = 3
+#: Elements of each value of a program.
+SIZES = (1, 37, 1000, 70_001)
+#: Results stay below it, so that nothing overflows.
+MASK = 0xFFFF
+
+#: A step by the number of its stream and its position there; a clock says how many are over.
+Step = tuple[int, int]
+Clock = dict[int, int]
+
+
+def _join(clock: Clock, other: Clock) -> None:
+    for stream, count in other.items():
+        clock[stream] = max(clock.get(stream, 0), count)
+
+
+class _Lane:
+    """A stream, and what is over before its next step."""
+
+    def __init__(self, number: int, stream: torch.Stream) -> None:
+        self.number, self.stream = number, stream
+        self.index = stream.device_index
+        self.clock: Clock = {number: 0}
+
+    def step(self) -> Step:
+        self.clock[self.number] += 1
+        return self.number, self.clock[self.number]
+
+
+class _Value:
+    """A tensor, what it has to be, and the steps that touch it."""
+
+    def __init__(self, tensor: Tensor, expected: Tensor, home: _Lane) -> None:
+        self.tensor, self.expected, self.home = tensor, expected, home
+        self.stream = home.stream  # of its memory; the lane may get another one
+        self.writes: set[Step] = set()
+        self.reads: set[Step] = set()
+        self.history: list[str] = []
+
+
+class _Program:
+    """One random program; the same for the same seed."""
+
+    def __init__(self, dev: Device, seed: int, indices: list[int]) -> None:
+        self._dev, self._indices = dev, indices
+        self._random = random.Random(seed)
+        self._size = SIZES[seed % len(SIZES)]
+        self._host: Clock = {}  # what the host has waited for
+        self._lanes: list[_Lane] = []
+        self._numbers = 0
+        self._events: list[tuple[torch.Event, Clock]] = []
+        self._downloads: list[tuple[Tensor, Tensor, torch.Event, Step]] = []
+        for index in indices:
+            self._add_lane(dev.current_stream(index))
+            for _ in range(STREAMS - 1):
+                self._add_lane(dev.stream(index))
+        self._values = [
+            self._new(self._lane_of(index), self._noise())
+            for index in indices
+            for _ in range(VALUES)
+        ]
+
+    def run(self) -> None:
+        """All steps; then every value is compared."""
+        steps = self._steps()
+        names = list(steps)
+        weights = [weight for weight, _ in steps.values()]
+        for _ in range(STEPS):
+            steps[self._random.choices(names, weights)[0]][1]()
+        while self._downloads:
+            self._collect()
+        for value in self._values:
+            self._compare(value)
+
+    def _steps(self) -> dict[str, tuple[int, Callable[[], None]]]:
+        """The kinds of steps, and how often each is drawn."""
+        steps: dict[str, tuple[int, Callable[[], None]]] = {
+            "change": (30, self._change),
+            "renew": (15, self._renew),
+            "copy": (12, self._copy),
+            "upload": (8, self._upload),
+            "download": (8, self._download),
+            "collect": (4, self._collect),
+            "read": (2, self._read),
+            "record": (8, self._record),
+            "wait": (8, self._wait),
+            "ask": (4, self._ask),
+            "synchronize": (3, self._synchronize),
+            "new_stream": (3, self._new_stream),
+        }
+        if self._dev.has("delay"):
+            steps["delay"] = (6, self._delay)
+        if self._dev.has("empty_cache"):
+            steps["empty_cache"] = (1, torch.accelerator.empty_cache)
+        return steps
+
+    # ---- values and streams ----
+
+    def _noise(self) -> Tensor:
+        first = self._random.randrange(MASK)
+        return (torch.arange(self._size, dtype=torch.int32) * 31 + first) & MASK
+
+    def _add_lane(self, stream: torch.Stream) -> _Lane:
+        self._numbers += 1
+        lane = _Lane(self._numbers, stream)
+        self._lanes.append(lane)
+        return lane
+
+    def _lane_of(self, index: int) -> _Lane:
+        return self._random.choice([lane for lane in self._lanes if lane.index == index])
+
+    def _new(self, lane: _Lane, expected: Tensor) -> _Value:
+        with lane.stream:
+            tensor = expected.to(lane.stream.device)
+        value = _Value(tensor, expected, lane)
+        self._touch("made", lane, writes=[value])
+        return value
+
+    def _pick(self) -> _Value:
+        return self._random.choice(self._values)
+
+    def _pick_on(self, index: int) -> _Value:
+        return self._random.choice([v for v in self._values if v.home.index == index])
+
+    # ---- order ----
+
+    def _is_over(self, lane: _Lane, step: Step) -> bool:
+        number, count = step
+        return max(lane.clock.get(number, 0), self._host.get(number, 0)) >= count
+
+    def _order(self, lane: _Lane, *, reads: list[_Value], writes: list[_Value]) -> None:
+        """Let the next step of a stream come after those that it has to come after."""
+        before = {step for value in [*reads, *writes] for step in value.writes}
+        before |= {step for value in writes for step in value.reads}
+        for number, count in sorted(before):
+            way = self._random.randrange(4)
+            if not self._is_over(lane, (number, count)):
+                self._come_after(lane, number, way)
+
+    def _come_after(self, lane: _Lane, number: int, way: int) -> None:
+        other = next(each for each in self._lanes if each.number == number)
+        if way == 0:
+            other.stream.synchronize()
+            _join(self._host, other.clock)
+            return
+        if way == 1:
+            lane.stream.wait_stream(other.stream)
+        else:
+            event = self._dev.event()
+            event.record(other.stream)
+            if way == 2:
+                self._events.append((event, dict(other.clock)))
+            lane.stream.wait_event(event)
+        _join(lane.clock, other.clock)
+
+    def _touch(
+        self,
+        what: str,
+        lane: _Lane,
+        *,
+        reads: list[_Value] | None = None,
+        writes: list[_Value] | None = None,
+    ) -> Step:
+        """Note that the step of a stream which was just queued touches values."""
+        step = lane.step()
+        for value in reads or []:
+            value.reads.add(step)
+        for value in writes or []:
+            value.writes = {step}
+            value.reads.clear()
+            value.history.append(f"{what} on stream {lane.number}")
+        for value in [*(reads or []), *(writes or [])]:
+            if value.stream != lane.stream and value.home.index == lane.index:
+                value.tensor.record_stream(lane.stream)
+        return step
+
+    # ---- steps ----
+
+    def _change(self) -> None:
+        """x = 5 x + y, in the elements of a slice."""
+        x = self._pick()
+        y, lane = self._pick_on(x.home.index), self._lane_of(x.home.index)
+        step = self._random.choice((1, 1, 2, 3))
+        self._order(lane, reads=[y], writes=[x])
+        with lane.stream:
+            x.tensor[::step].mul_(5).add_(y.tensor[::step]).bitwise_and_(MASK)
+        x.expected = x.expected.clone()  # a pending download is compared with what it was
+        x.expected[::step].mul_(5).add_(y.expected[::step]).bitwise_and_(MASK)
+        self._touch("changed", lane, reads=[y], writes=[x])
+
+    def _renew(self) -> None:
+        """A new tensor in the place of one that is freed, while both are in use on the device."""
+        place = self._random.randrange(len(self._values))
+        x = self._values[place]
+        y, lane = self._pick_on(x.home.index), self._lane_of(x.home.index)
+        self._order(lane, reads=[x, y], writes=[])
+        with lane.stream:
+            tensor = x.tensor * 3 + y.tensor
+            tensor &= MASK
+        self._touch("read", lane, reads=[x, y])
+        new = _Value(tensor, (x.expected * 3 + y.expected) & MASK, lane)
+        new.writes = {(lane.number, lane.clock[lane.number])}
+        new.history = [*x.history, f"renewed on stream {lane.number}"]
+        self._values[place] = new
+
+    def _copy(self) -> None:
+        """Within a device, or to another one, on streams of both."""
+        x, y = self._pick(), self._pick()
+        if x is y:
+            return
+        lanes = [self._lane_of(index) for index in dict.fromkeys((x.home.index, y.home.index))]
+        for lane in lanes:
+            self._order(lane, reads=[x], writes=[y])
+        with ExitStack() as streams:
+            for lane in lanes:
+                streams.enter_context(lane.stream)
+            y.tensor.copy_(x.tensor, non_blocking=True)
+        y.expected = x.expected
+        steps = [self._touch("copied", lane, reads=[x], writes=[y]) for lane in lanes]
+        y.writes = set(steps)
+
+    def _upload(self) -> None:
+        """From host memory, pinned where that is possible, which is freed at once."""
+        y = self._pick()
+        lane, data = self._lane_of(y.home.index), self._noise()
+        self._order(lane, reads=[], writes=[y])
+        with lane.stream:
+            y.tensor.copy_(self._pinned(data), non_blocking=True)
+        y.expected = data
+        self._touch("uploaded", lane, writes=[y])
+
+    def _download(self) -> None:
+        """To host memory that is looked at later."""
+        x = self._pick()
+        lane, event = self._lane_of(x.home.index), self._dev.event()
+        self._order(lane, reads=[x], writes=[])
+        target = self._pinned(torch.zeros(self._size, dtype=torch.int32))
+        with lane.stream:
+            target.copy_(x.tensor, non_blocking=True)
+        step = self._touch("downloaded", lane, reads=[x])
+        event.record(lane.stream)
+        self._downloads.append((target, x.expected, event, step))
+
+    def _pinned(self, data: Tensor) -> Tensor:
+        return data.pin_memory() if self._dev.has("pinned_memory") else data
+
+    def _collect(self) -> None:
+        if not self._downloads:
+            return
+        target, expected, event, (number, count) = self._downloads.pop(0)
+        event.synchronize()
+        _join(self._host, {number: count})
+        wrong = int((target != expected).sum())
+        assert not wrong, f"{wrong} of {target.numel()} downloaded elements are wrong"
+
+    def _read(self) -> None:
+        """A number, which the host waits for."""
+        x = self._pick()
+        lane, at = self._lane_of(x.home.index), self._random.randrange(self._size)
+        self._order(lane, reads=[x], writes=[])
+        with lane.stream:
+            found = x.tensor[at].item()
+        _join(self._host, lane.clock)
+        self._touch("read", lane, reads=[x])
+        assert found == x.expected[at].item(), self._why(x, f"element {at} is {found}")
+
+    def _record(self) -> None:
+        """A new event, or one that was recorded before."""
+        lane = self._random.choice(self._lanes)
+        old = self._random.randrange(2) == 0
+        place = self._random.randrange(len(self._events)) if self._events else -1
+        same_device = place >= 0 and self._events[place][0].device == lane.stream.device
+        again = old and same_device
+        event = self._events.pop(place)[0] if again else self._dev.event()
+        event.record(lane.stream)
+        self._events.append((event, dict(lane.clock)))
+
+    def _wait(self) -> None:
+        lane = self._random.choice(self._lanes)
+        if not self._events:
+            return
+        event, clock = self._random.choice(self._events)
+        lane.stream.wait_event(event)
+        _join(lane.clock, clock)
+
+    def _ask(self) -> None:
+        """What an event or a stream says is over need not be waited for."""
+        lane = self._random.choice(self._lanes)
+        if self._events:
+            event, clock = self._random.choice(self._events)
+            if event.query():
+                _join(self._host, clock)
+        if lane.stream.query():
+            _join(self._host, lane.clock)
+
+    def _synchronize(self) -> None:
+        lane, what = self._random.choice(self._lanes), self._random.randrange(3)
+        if what == 0 and self._events:
+            event, clock = self._random.choice(self._events)
+            event.synchronize()
+            _join(self._host, clock)
+        elif what == 1:
+            lane.stream.synchronize()
+            _join(self._host, lane.clock)
+        else:
+            self._dev.synchronize(lane.index)
+            for each in self._lanes:
+                if each.index == lane.index:
+                    _join(self._host, each.clock)
+
+    def _new_stream(self) -> None:
+        """In the place of one whose work may go on, and which nobody holds then."""
+        lane = self._random.choice(self._lanes)
+        new = self._dev.stream(lane.index)
+        new.wait_stream(lane.stream)
+        _join(lane.clock, self._host)
+        lane.stream = new
+
+    def _delay(self) -> None:
+        lane, ms = self._random.choice(self._lanes), self._random.choice((0.2, 1.0, 3.0))
+        with lane.stream:
+            self._dev.delay(ms)
+
+    # ---- results ----
+
+    def _compare(self, value: _Value) -> None:
+        self._order(value.home, reads=[value], writes=[])
+        with value.home.stream:
+            found = value.tensor.cpu()
+        wrong = int((found != value.expected).sum())
+        assert not wrong, self._why(value, f"{wrong} of {found.numel()} elements are wrong")
+
+    def _why(self, value: _Value, what: str) -> str:
+        steps = ", ".join(value.history[-6:])
+        return f"{what} on {value.tensor.device}, after: {steps}"
+
+
+@contextmanager
+def _restored(dev: Device) -> Iterator[None]:
+    """The first device is current, as before."""
+    before = torch.accelerator.current_device_index()
+    torch.accelerator.set_device_index(0)
+    try:
+        yield
+    finally:
+        dev.synchronize()
+        torch.accelerator.set_device_index(before)
+
+
+_SEEDS = tuple(str(seed) for seed in range(12))
+
+
+@check("program/streams", "PROG-001", cases=_SEEDS, needs=("streams", "record_stream"))
+def steps_on_streams_of_a_device_are_in_order(dev: Device, case: str) -> None:
+    """Steps on three streams give what they give one after another."""
+    with _restored(dev):
+        _Program(dev, int(case), [0]).run()
+
+
+@check(
+    "program/devices", "PROG-002", cases=_SEEDS, needs=("streams", "record_stream", "multi_device")
+)
+def steps_on_streams_of_two_devices_are_in_order(dev: Device, case: str) -> None:
+    """Steps on three streams of each of two devices give what they give one after another."""
+    with _restored(dev):
+        _Program(dev, int(case) + 100, [0, dev.count - 1]).run()
+
+
+@check(
+    "program/threads", "PROG-003", cases=_SEEDS[:4], needs=("streams", "record_stream", "threads")
+)
+def programs_of_several_threads_do_not_disturb_each_other(dev: Device, case: str) -> None:
+    """Four threads run a program of three streams each at the same time."""
+
+    def run(seed: int) -> None:
+        _Program(dev, seed, [seed % dev.count]).run()
+
+    with _restored(dev):
+        in_threads([partial(run, 4 * int(case) + each + 200) for each in range(4)])
+
+
+# ---- graphs ------------------------------------------------------------------------------------
+
+
+class _Recipe:
+    """Random steps on a few tensors, which can be queued on streams, and done on the host."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._steps = [
+            (
+                self._random.choice(("change", "copy", "renew")),
+                self._random.randrange(VALUES),
+                self._random.randrange(VALUES),
+                self._random.randrange(STREAMS),
+            )
+            for _ in range(40)
+        ]
+
+    def queue(self, dev: Device, values: list[Tensor], streams: list[torch.Stream]) -> None:
+        """The steps, each on its stream, ordered by events; the first stream is last to end."""
+        for side in streams[1:]:
+            side.wait_stream(streams[0])
+        touched: dict[int, dict[int, torch.Event]] = {}  # by value, then by stream
+        for kind, x, y, lane in self._steps:
+            stream = streams[lane]
+            events = [e for value in {x, y} for e in touched.get(value, {}).items()]
+            for other, event in events:
+                if other != lane:
+                    stream.wait_event(event)
+            with stream:
+                _do(kind, values[x], values[y])
+            event = dev.event()
+            event.record(stream)
+            for value in {x, y}:
+                touched.setdefault(value, {})[lane] = event
+        for side in streams[1:]:
+            streams[0].wait_stream(side)
+
+    def do(self, values: list[Tensor]) -> None:
+        """The steps one after another, on the host."""
+        for kind, x, y, _ in self._steps:
+            _do(kind, values[x], values[y])
+
+
+def _do(kind: str, x: Tensor, y: Tensor) -> None:
+    if kind == "change":
+        x.mul_(5).add_(y).bitwise_and_(MASK)
+    elif kind == "copy":
+        x.copy_(y)
+    else:
+        new = x * 3 + y  # in memory that is freed at once
+        x.copy_(new & MASK)
+
+
+@check("program/graph", "PROG-005", cases=_SEEDS[:6], needs=("graphs", "streams"))
+def replays_of_random_programs_do_their_steps(dev: Device, case: str) -> None:
+    """Steps on three streams that are captured give at each replay what they give when called."""
+    size = SIZES[int(case) % len(SIZES)]
+    first = torch.arange(size, dtype=torch.int32)
+    expected = [(first * 31 + place) & MASK for place in range(VALUES)]
+    values = [x.to(dev.device()) for x in expected]
+    recipe = _Recipe(int(case))
+    streams = [dev.stream() for _ in range(STREAMS)]
+    graph = torch.accelerator.Graph()
+    dev.synchronize()
+    with streams[0], graph:
+        recipe.queue(dev, values, streams)
+    for replay in range(4):
+        graph.replay()
+        recipe.do(expected)
+        place = replay % VALUES
+        values[place].add_(replay).bitwise_and_(MASK)
+        expected[place].add_(replay).bitwise_and_(MASK)
+    for found, wanted in zip(values, expected, strict=True):
+        dev.assert_equal(found, wanted)
+
+
+# ---- memory ------------------------------------------------------------------------------------
+
+MIB = 1 << 20
+#: On both sides of what allocators treat in another way.
+_BYTES = (1, 512, 3000, 200_000, MIB, MIB + 1, 3 * MIB, 9 * MIB, 12 * MIB)
+MOVES = 60
+
+
+def _from_blocks(segments: list[dict[str, Any]]) -> Counter[str]:
+    """What statistics of memory have to be, by the segments of a snapshot."""
+    found: Counter[str] = Counter()
+    for segment in segments:
+        for pool in ("all", f"{segment['segment_type']}_pool"):
+            found[f"segment.{pool}"] += 1
+            found[f"reserved_bytes.{pool}"] += segment["total_size"]
+            for block in segment["blocks"]:
+                for name, amount in _of_block(block, segment["total_size"]):
+                    found[f"{name}.{pool}"] += amount
+    return found
+
+
+def _of_block(block: dict[str, Any], whole: int) -> Iterator[tuple[str, int]]:
+    size = block["size"]
+    if block["state"] == "active_allocated":
+        yield from (("allocation", 1), ("allocated_bytes", size))
+    if block["state"] != "inactive":
+        yield from (("active", 1), ("active_bytes", size))
+        yield "requested_bytes", block["requested_size"]
+    elif size != whole:
+        yield from (("inactive_split", 1), ("inactive_split_bytes", size))
+
+
+class _Blocks:
+    """Tensors of random sizes that come and go on several streams."""
+
+    def __init__(self, dev: Device, seed: int, index: int) -> None:
+        self._dev, self._index, self._random = dev, index, random.Random(seed)
+        self._streams = [dev.current_stream(index), dev.stream(index), dev.stream(index)]
+        self._live: list[Tensor] = []
+
+    def move(self) -> str:
+        """Take or free one block, or use one on another stream; says which."""
+        draw = self._random.random()
+        stream = self._random.choice(self._streams)
+        if draw < 0.5 or not self._live:
+            size = self._random.choice(_BYTES)
+            with stream:
+                device = self._dev.device(self._index)
+                self._live.append(torch.empty(size, dtype=torch.uint8, device=device))
+            return f"a block of {size} bytes"
+        place = self._random.randrange(len(self._live))
+        if draw < 0.6:
+            with stream:
+                if self._dev.has("delay"):
+                    self._dev.delay(1)
+                self._live[place].record_stream(stream)
+            return "record_stream"
+        if draw < 0.63:
+            self._dev.synchronize(self._index)
+            return "a synchronisation"
+        if draw < 0.66:
+            torch.accelerator.empty_cache()
+            return "empty_cache"
+        del self._live[place]
+        return "a block that is freed"
+
+    def compare(self, after: str) -> None:
+        """Statistics against a snapshot of the same moment."""
+        for _ in range(10):  # a pending free may end between the two
+            before, snapshot, found = self._statistics(), self._segments(), self._statistics()
+            if before == found:
+                break
+        wanted = _from_blocks(snapshot)
+        known = {key for key in found if key in wanted or found[key]}
+        wrong = {key: (found[key], wanted[key]) for key in known if found[key] != wanted[key]}
+        assert not wrong, f"after {after}, (statistic, by the snapshot): {wrong}"
+
+    def _statistics(self) -> dict[str, int]:
+        """What is current, of the statistics that a snapshot tells."""
+        told = {name for name, _ in (*_of_block(_ACTIVE, 2), *_of_block(_FREE, 2))}
+        told |= {"segment", "reserved_bytes"}
+        statistics = torch.accelerator.memory_stats(self._index)
+        return {
+            key.removesuffix(".current"): int(value)
+            for key, value in statistics.items()
+            if key.endswith(".current") and key.partition(".")[0] in told
+        }
+
+    def _segments(self) -> list[dict[str, Any]]:
+        snapshot = torch.get_device_module(self._dev.type).memory._snapshot()
+        return [each for each in snapshot["segments"] if each["device"] == self._index]
+
+
+_ACTIVE = {"state": "active_allocated", "size": 1, "requested_size": 1}
+_FREE = {"state": "inactive", "size": 1}
+
+
+@check(
+    "program/memory",
+    "PROG-004",
+    cases=_SEEDS[:6],
+    needs=("memory_history", "memory_stats", "streams", "record_stream", "empty_cache"),
+)
+def statistics_follow_random_allocations(dev: Device, case: str) -> None:
+    """After each allocation, use and free the statistics are those of the blocks there are."""
+    index = int(case) % dev.count
+    with _restored(dev):
+        gc.collect()
+        gc.disable()
+        try:
+            blocks = _Blocks(dev, int(case), index)
+            for _ in range(MOVES):
+                blocks.compare(blocks.move())
+        finally:
+            gc.enable()
