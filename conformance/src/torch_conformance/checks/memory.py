@@ -1097,6 +1097,32 @@ def a_freed_block_is_used_again(dev: Device) -> None:
         assert _reserved() == reserved, f"for {x.numel()} bytes at a time"
 
 
+#: Sizes of blocks that are freed, and of those that they serve together.
+_SERVED: dict[str, tuple[list[int], list[int]]] = {
+    "little_less": ([LARGE], [LARGE - 1]),
+    "half": ([LARGE], [LARGE // 2]),
+    "both_halves": ([LARGE], [LARGE // 2, LARGE // 2]),
+    "quarters": ([LARGE], [LARGE // 4] * 4),
+    "merged_halves": ([LARGE // 2, LARGE // 2], [LARGE // 2, LARGE // 2]),
+    "two": ([LARGE, 2 * LARGE], [2 * LARGE, LARGE]),
+    "smaller_first": ([3 * LARGE, LARGE], [LARGE, 3 * LARGE]),
+    "small": ([200_000], [100_000, 100_000 - 512]),
+}
+
+
+@check("memory/cache_served", "MEM-018", cases=_SERVED, needs=("memory_stats", "empty_cache"))
+def freed_blocks_serve_smaller_requests(dev: Device, case: str) -> None:
+    """Freed memory serves requests that fit into it, a part of a block each, the best fit first."""
+    freed, requested = _SERVED[case]
+    with _on_first_device(dev):
+        blocks = [_bytes(dev, size) for size in freed]
+        reserved = _reserved()
+        del blocks
+        served = [_bytes(dev, size) for size in requested]
+        sizes = [x.numel() for x in served]
+        assert _reserved() == reserved, f"{sizes} bytes in the place of {freed}"
+
+
 @check("memory/cache:sum_of_small", "MEM-018", needs=("memory_stats",))
 def small_freed_blocks_are_used_again(dev: Device) -> None:
     """Small blocks that were freed between live ones serve requests of their size."""
@@ -2125,6 +2151,28 @@ def allocator_takes_the_standard_settings(dev: Device, case: str) -> None:
         for k in (1, 3, 1):
             large = torch.full((k * 8 * MIB,), float(k), device=dev.device())
             assert large[-1].item() == k
+
+
+#: Divisions of a power of two, a request in KiB, and the size of its block in KiB.
+_ROUNDED = {
+    "4_low": (4, 1100, 1280),
+    "4_high": (4, 1800, 2048),
+    "4_exact": (4, 1536, 1536),
+    "4_power": (4, 4096, 4096),
+    "8": (8, 1100, 1152),
+    "2": (2, 20_000, 24_576),
+}
+
+
+@check("memory/rounding", "MEM-066", cases=_ROUNDED, needs=("allocator_settings", "memory_stats"))
+def sizes_are_rounded_up_to_parts_of_a_power_of_two(dev: Device, case: str) -> None:
+    """With roundup_power2_divisions, blocks have sizes of that many steps between powers of two."""
+    divisions, request, block = _ROUNDED[case]
+    with _on_first_device(dev), _settings(dev, f"roundup_power2_divisions:{divisions}"):
+        before = _allocated()
+        x = _bytes(dev, request << 10)
+        grown = (_allocated() - before) >> 10
+        assert grown == block, f"a block of {grown} KiB for {x.numel() >> 10} KiB"
 
 
 #: A size in a memory summary, such as `12 MiB` or `1.5 GB`.
