@@ -16,7 +16,12 @@ import yaml
 
 from torch_conformance.authoring import check as authoring_check
 from torch_conformance.authoring.check import Body, Check, Registry, check
-from torch_conformance.authoring.discovery import OPINFO, chapter_files, import_checks, topic_files
+from torch_conformance.authoring.discovery import (
+    chapter_files,
+    chapter_of,
+    import_checks,
+    topic_files,
+)
 from torch_conformance.running import capability_probes, probes
 from torch_conformance.spec import capabilities, catalogue, catalogue_rules
 from torch_conformance.spec.catalogue import Requirement, Source
@@ -68,13 +73,13 @@ def test_ids_are_unique_and_well_formed(checks: list[Check]) -> None:
 
 def test_a_check_belongs_to_the_surface_of_its_file(checks: list[Check]) -> None:
     for entry in checks:
-        file = Path(entry.file)
-        assert entry.surface == ("opinfo" if file.parent == OPINFO else file.stem)
+        assert entry.surface == chapter_of(Path(entry.file))
         assert entry.surface in chapters()
 
 
-def test_a_chapter_is_a_file_of_checks_and_one_of_requirements() -> None:
-    assert set(chapters()) == {file.stem for file in chapter_files(None)} | {"opinfo"}
+def test_a_chapter_is_a_file_or_package_of_checks_and_a_file_of_requirements() -> None:
+    files = [*chapter_files(None), *topic_files()]
+    assert set(chapters()) == {chapter_of(file) for file in files}
     orders = [chapter.order for chapter in chapters().values()]
     assert orders == sorted(set(orders)), "two chapters have one place"
 

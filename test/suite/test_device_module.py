@@ -49,7 +49,7 @@ def test_a_missing_name_ends_a_check_as_unsupported(use: str) -> None:
 def test_only_the_chapters_that_require_names_look_at_the_bare_module() -> None:
     looking = {
         path.name
-        for path in CHECKS.glob("*.py")
+        for path in CHECKS.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and node.attr == "bare_module"
     }

@@ -141,16 +141,25 @@ def test_misuse_is_explained(
         assert word in run.text
 
 
-def test_expectations_of_topics_that_are_not_looked_at_are_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "check", "other"),
+    [
+        ("opinfo", "opinfo/forward:abs:float32", "opinfo/gradient:abs:float32"),
+        ("checks/operator/indexing.py", "operator/index:rows", "operator/linalg:qr"),
+    ],
+)
+def test_expectations_of_files_that_are_not_looked_at_are_left_alone(
+    tmp_path: Path, folder: str, check: str, other: str
+) -> None:
     listed = tmp_path / "expected.yaml"
     entry = "reason: r, link: 'https://x', status: fail, expires: 2999-01-01"
-    listed.write_text(f"xfail:\n- {{id: 'opinfo/gradient:abs:float32', {entry}}}\n")
-    options = ("--backend=cpu", "--check=opinfo/forward:abs:float32", "--list")
+    listed.write_text(f"xfail:\n- {{id: '{other}', {entry}}}\n")
+    options = ("--backend=cpu", f"--check={check}", "--list")
     done = subprocess.run(
         [
             *harness.command(
                 harness.PLANTED,
-                "conformance/src/torch_conformance/opinfo",
+                f"conformance/src/torch_conformance/{folder}",
                 *options,
                 f"--expectations={listed}",
             )
@@ -161,7 +170,7 @@ def test_expectations_of_topics_that_are_not_looked_at_are_left_alone(tmp_path: 
         text=True,
     )
     assert done.returncode == 0, done.stdout
-    assert "opinfo/forward:abs:float32  [" in done.stdout
+    assert f"{check}  [" in done.stdout
 
 
 def test_nothing_executed_is_a_failure(tmp_path: Path) -> None:

@@ -20,10 +20,19 @@ EXTRA = "conformance_extra"
 
 
 def chapter_files(extra: Path | None) -> list[Path]:
-    """The files with checks: the suite's chapters and those of --checks-dir."""
-    folders = [CHAPTERS, *([extra] if extra else [])]
-    files = [file for folder in folders for file in sorted(folder.glob("*.py"))]
+    """The files with checks: the suite's chapters and those of --checks-dir.
+
+    A chapter of the suite is a file, or a package of files.
+    """
+    files = sorted([*CHAPTERS.glob("*.py"), *CHAPTERS.glob("*/*.py")])
+    files += sorted(extra.glob("*.py")) if extra else []
     return [file for file in files if not file.name.startswith("_")]
+
+
+def chapter_of(file: Path) -> str:
+    """The chapter that a file of checks belongs to: its package's name, or else its own."""
+    in_package = file.parent == OPINFO or file.parent.parent == CHAPTERS
+    return file.parent.name if in_package else file.stem
 
 
 def topic_files() -> list[Path]:
@@ -52,8 +61,9 @@ def all_checks() -> list[Check]:
 
 
 def _import(file: Path) -> ModuleType:
-    if file.parent == CHAPTERS:
-        return importlib.import_module(f"torch_conformance.checks.{file.stem}")
+    if file.is_relative_to(CHAPTERS):
+        parts = file.with_suffix("").relative_to(PACKAGE.parent).parts
+        return importlib.import_module(".".join(parts))
     if EXTRA not in sys.modules:
         package = ModuleType(EXTRA)
         package.__path__ = []

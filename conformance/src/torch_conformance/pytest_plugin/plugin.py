@@ -112,7 +112,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile 
     if topic is None and file not in discovery.chapter_files(suite.checks_dir):
         return None
     if file.is_relative_to(PACKAGE) and not _wants(
-        suite, f"opinfo/{topic}:" if topic else f"{file.stem}/"
+        suite, f"opinfo/{topic}:" if topic else f"{discovery.chapter_of(file)}/"
     ):
         return None
     suite.problem = suite.problem or _problem(suite, parent.config)
@@ -172,8 +172,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _verify_expectations(suite: Suite, items: list[CheckItem]) -> None:
     surfaces = {item.check.surface for item in items}
-    if not suite.collected_files.issuperset(discovery.topic_files()):
-        surfaces.discard("opinfo")  # It has several files, and only some were looked at.
+    # Of a chapter of several files perhaps only some were looked at.
+    surfaces -= {discovery.chapter_of(file) for file in suite.every_file - suite.collected_files}
     for name, session in suite.sessions.items():
         session.known = {item.check.id for item in items if item.backend == name}
         session.surfaces = surfaces

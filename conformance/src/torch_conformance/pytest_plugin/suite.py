@@ -168,10 +168,14 @@ class Suite:
             _require_counter(session.descriptor, self.fallback)
 
     @property
+    def every_file(self) -> set[Path]:
+        """All files with checks that there are."""
+        return {*chapter_files(self.checks_dir), *topic_files()}
+
+    @property
     def collected_every_file(self) -> bool:
         """Whether pytest was given the whole suite to collect."""
-        every = {*chapter_files(self.checks_dir), *topic_files()}
-        return every <= self.collected_files
+        return self.every_file <= self.collected_files
 
     @property
     def backend_names(self) -> list[str]:
