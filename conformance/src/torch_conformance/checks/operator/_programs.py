@@ -14,17 +14,17 @@ from torch.nn import functional
 from torch_conformance.authoring.api import deterministic, noise, ramp
 
 
-def ramp_4x6(device: torch.device) -> Tensor:
+def x2(device: torch.device) -> Tensor:
     """A matrix of small, distinct numbers."""
     return ramp((4, 6)).to(device, copy=True)
 
 
-def ramp_2x3x4(device: torch.device) -> Tensor:
+def x3(device: torch.device) -> Tensor:
     """The same in three dimensions."""
     return ramp((2, 3, 4)).to(device, copy=True)
 
 
-def indices(device: torch.device, *values: int) -> Tensor:
+def ints(device: torch.device, *values: int) -> Tensor:
     """The numbers as int64, of which there may be none."""
     return torch.tensor(values, dtype=torch.int64, device=device)
 

@@ -13,10 +13,16 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torch_conformance.authoring.api import Device, Program, check, noise, ramp
-from torch_conformance.authoring.api import agree as _agree
-from torch_conformance.authoring.api import gradients as _gradients
-from torch_conformance.authoring.api import leaf as _leaf
+from torch_conformance.authoring.api import (
+    Device,
+    Program,
+    agree,
+    check,
+    gradients,
+    leaf,
+    noise,
+    ramp,
+)
 from torch_conformance.authoring.backend import first_line
 
 
@@ -24,8 +30,8 @@ def _attention(heads: int = 4, lengths: tuple[int, int] = (5, 6), **options: Any
     mask = options.pop("mask", None)
 
     def program(device: torch.device) -> list[Tensor]:
-        q = _leaf(device, 2, 4, lengths[0], 8)
-        k, v = (_leaf(device, 2, heads, lengths[1], 8, seed=seed) for seed in (1, 2))
+        q = leaf(device, 2, 4, lengths[0], 8)
+        k, v = (leaf(device, 2, heads, lengths[1], 8, seed=seed) for seed in (1, 2))
         keywords = dict(options)
         if mask == "bool":
             keywords["attn_mask"] = (ramp((5, 6)) > -20).to(device)
@@ -34,7 +40,7 @@ def _attention(heads: int = 4, lengths: tuple[int, int] = (5, 6), **options: Any
         elif mask == "float":
             keywords["attn_mask"] = (ramp((2, 1, 5, 6)) / 30).to(device)
         out = functional.scaled_dot_product_attention(q, k, v, **keywords)
-        return _gradients(out, q, k, v)
+        return gradients(out, q, k, v)
 
     return program
 
@@ -42,9 +48,9 @@ def _attention(heads: int = 4, lengths: tuple[int, int] = (5, 6), **options: Any
 def _multi_head(device: torch.device) -> list[Tensor]:
     torch.manual_seed(5)
     module = torch.nn.MultiheadAttention(8, 2, batch_first=True).to(device)
-    x = _leaf(device, 2, 5, 8)
+    x = leaf(device, 2, 5, 8)
     out, weights = module(x, x, x, need_weights=True)
-    return [*_gradients(out, x, *module.parameters()), weights]
+    return [*gradients(out, x, *module.parameters()), weights]
 
 
 def _encoder(device: torch.device) -> Tensor:
@@ -75,7 +81,7 @@ _ATTENTION: dict[str, Program] = {
 @check("operator/attention", "OP-012", cases=tuple(_ATTENTION))
 def attention_agrees_forward_and_backward(dev: Device, case: str) -> None:
     """Scaled dot product attention, masked, causal and grouped, agrees with the CPU."""
-    _agree(dev, _ATTENTION[case], rtol=1e-4, atol=1e-5)
+    agree(dev, _ATTENTION[case], rtol=1e-4, atol=1e-5)
 
 
 def _composed_on_cpu(device: torch.device, program: Program) -> list[Tensor]:
@@ -90,8 +96,8 @@ def _second(heads: int = 4, **options: Any) -> Program:
     mask = options.pop("mask", None)
 
     def program(device: torch.device) -> list[Tensor]:
-        q = _leaf(device, 2, 4, 5, 8)
-        k, v = (_leaf(device, 2, heads, 6, 8, seed=seed) for seed in (1, 2))
+        q = leaf(device, 2, 4, 5, 8)
+        k, v = (leaf(device, 2, heads, 6, 8, seed=seed) for seed in (1, 2))
         if mask is not None:
             options["attn_mask"] = mask.to(device)
         out = functional.scaled_dot_product_attention(q, k, v, **options)
@@ -120,7 +126,7 @@ _NO_DERIVATIVE = r"derivative for .* is not implemented|not differentiable"
 def second_derivatives_of_attention_agree(dev: Device, case: str) -> None:
     """Second derivatives of attention agree with the CPU's, or PyTorch says that there are none."""
     try:
-        _agree(dev, lambda d: _composed_on_cpu(d, _ATTENTION_TWICE[case]), rtol=1e-3, atol=1e-4)
+        agree(dev, lambda d: _composed_on_cpu(d, _ATTENTION_TWICE[case]), rtol=1e-3, atol=1e-4)
     except RuntimeError as error:
         if not re.search(_NO_DERIVATIVE, str(error)):
             raise
@@ -198,7 +204,7 @@ def _has_fused_forms(dev: Device) -> bool:
 
 def _sequences(dev: Device, length: int, size: int = 8) -> list[Tensor]:
     """Query, key and value."""
-    return [_leaf(dev.device(), 1, 2, length, size, seed=i) for i in range(3)]
+    return [leaf(dev.device(), 1, 2, length, size, seed=i) for i in range(3)]
 
 
 @check("operator/attention_form", "OP-040", cases=tuple(_BY_NAME))

@@ -11,34 +11,40 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.api import Device, Program, check, noise, raised
-from torch_conformance.authoring.api import agree as _agree
-from torch_conformance.authoring.api import gradients as _gradients
-from torch_conformance.authoring.api import leaf as _leaf
-from torch_conformance.checks.operator._programs import indices as _i
+from torch_conformance.authoring.api import (
+    Device,
+    Program,
+    agree,
+    check,
+    gradients,
+    leaf,
+    noise,
+    raised,
+)
+from torch_conformance.checks.operator._programs import ints
 
 
 def _double_backward(device: torch.device) -> list[Tensor]:
-    x = _leaf(device, 4, 3)
+    x = leaf(device, 4, 3)
     (g,) = torch.autograd.grad((x.tanh() * x.sin()).sum(), x, create_graph=True)
     (gg,) = torch.autograd.grad(g.square().sum(), x)
     return [g, gg]
 
 
 def _double_backward_linear(device: torch.device) -> list[Tensor]:
-    x, w = _leaf(device, 4, 3), _leaf(device, 5, 3, seed=1)
+    x, w = leaf(device, 4, 3), leaf(device, 5, 3, seed=1)
     (g,) = torch.autograd.grad(functional.linear(x, w).tanh().sum(), x, create_graph=True)
     return list(torch.autograd.grad(g.square().sum(), (x, w)))
 
 
 def _double_backward_conv(device: torch.device) -> list[Tensor]:
-    x, w = _leaf(device, 1, 2, 5, 5), _leaf(device, 3, 2, 3, 3, seed=1)
+    x, w = leaf(device, 1, 2, 5, 5), leaf(device, 3, 2, 3, 3, seed=1)
     (g,) = torch.autograd.grad(functional.conv2d(x, w).square().sum(), x, create_graph=True)
     return list(torch.autograd.grad(g.square().sum(), (x, w)))
 
 
 def _hooks(device: torch.device) -> list[Tensor]:
-    x, seen = _leaf(device, 3), []
+    x, seen = leaf(device, 3), []
     y = x * 2
 
     def tenfold(gradient: Tensor) -> Tensor:
@@ -53,7 +59,7 @@ def _hooks(device: torch.device) -> list[Tensor]:
 
 
 def _accumulated(device: torch.device) -> Tensor:
-    x = _leaf(device, 3)
+    x = leaf(device, 3)
     for i in range(3):
         (x * i).sum().backward()
     assert x.grad is not None
@@ -61,7 +67,7 @@ def _accumulated(device: torch.device) -> Tensor:
 
 
 def _retained(device: torch.device) -> list[Tensor]:
-    x = _leaf(device, 3)
+    x = leaf(device, 3)
     y = x.exp()
     y.retain_grad()
     y.sum().backward(retain_graph=True)
@@ -84,42 +90,42 @@ class _Cube(torch.autograd.Function):
 
 
 def _custom(device: torch.device) -> list[Tensor]:
-    x = _leaf(device, 3)
-    return _gradients(_Cube.apply(x), x)
+    x = leaf(device, 3)
+    return gradients(_Cube.apply(x), x)
 
 
 def _checkpointed(device: torch.device) -> list[Tensor]:
     from torch.utils.checkpoint import checkpoint
 
-    x, w = _leaf(device, 4, 3), _leaf(device, 3, 3, seed=1)
+    x, w = leaf(device, 4, 3), leaf(device, 3, 3, seed=1)
     out: Any = checkpoint(lambda a, b: (a @ b).tanh(), x, w, use_reentrant=False)
-    return _gradients(out, x, w)
+    return gradients(out, x, w)
 
 
 def _saved_on_cpu(device: torch.device) -> list[Tensor]:
-    x = _leaf(device, 4, 3)
+    x = leaf(device, 4, 3)
     with torch.autograd.graph.save_on_cpu():
         out = (x.exp() * x).tanh()
-    return _gradients(out, x)
+    return gradients(out, x)
 
 
 def _in_place_graph(device: torch.device) -> list[Tensor]:
-    x = _leaf(device, 4, 3)
+    x = leaf(device, 4, 3)
     y = x * 2
     y[1:].mul_(3)
     y.relu_()
-    return _gradients(y, x)
+    return gradients(y, x)
 
 
 def _broadcast_graph(device: torch.device) -> list[Tensor]:
-    x, y = _leaf(device, 4, 1), _leaf(device, 3, seed=1)
-    return _gradients(x * y + y, x, y)
+    x, y = leaf(device, 4, 1), leaf(device, 3, seed=1)
+    return gradients(x * y + y, x, y)
 
 
 def _index_graph(device: torch.device) -> list[Tensor]:
-    x = _leaf(device, 4, 6)
-    out = x[_i(device, 1, 1, 3)][:, _i(device, 0, 5)]
-    return _gradients(out, x)
+    x = leaf(device, 4, 6)
+    out = x[ints(device, 1, 1, 3)][:, ints(device, 0, 5)]
+    return gradients(out, x)
 
 
 def _jacobian(device: torch.device) -> Any:
@@ -141,12 +147,12 @@ def _forward_mode(device: torch.device) -> list[Tensor]:
 
 def _by_frequency(device: torch.device) -> list[Tensor]:
     """Gradients of a table are divided by how often each row is used."""
-    weight = _leaf(device, 5, 3)
-    rows = _i(device, 1, 3, 1, 0, 1, 0, 4, 1).view(2, 4)
+    weight = leaf(device, 5, 3)
+    rows = ints(device, 1, 3, 1, 0, 1, 0, 4, 1).view(2, 4)
     results = []
     for padding in (None, 1):
         out = functional.embedding(rows, weight, padding, scale_grad_by_freq=True)
-        results += _gradients(out, weight)
+        results += gradients(out, weight)
     return results
 
 
@@ -172,7 +178,7 @@ _AUTOGRAD: dict[str, Program] = {
 @check("operator/autograd", "OP-017", cases=tuple(_AUTOGRAD))
 def autograd_agrees(dev: Device, case: str) -> None:
     """Higher derivatives, hooks, accumulation, checkpointing and in-place graphs agree."""
-    _agree(dev, _AUTOGRAD[case], rtol=1e-4, atol=1e-5)
+    agree(dev, _AUTOGRAD[case], rtol=1e-4, atol=1e-5)
 
 
 def _late_product(dev: Device, x: Tensor) -> Tensor:
@@ -312,4 +318,4 @@ def _called(device: torch.device) -> Tensor:
 )
 def function_transforms_agree(dev: Device, case: str) -> None:
     """torch.func transforms of functions on the device agree with the CPU."""
-    _agree(dev, _transforms(case), rtol=1e-4, atol=1e-5)
+    agree(dev, _transforms(case), rtol=1e-4, atol=1e-5)

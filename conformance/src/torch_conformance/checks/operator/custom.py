@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from torch_conformance.authoring.api import Device, check, ramp
-from torch_conformance.checks.operator._programs import scoped_library as _library
+from torch_conformance.checks.operator._programs import scoped_library
 
 
 def _define_twice(library: torch.library.Library, key: str) -> str:
@@ -28,7 +28,7 @@ def _twice(dev: Device, x: Tensor) -> Tensor:
 @check("operator/custom:composite", "OP-023")
 def operators_for_all_devices_run(dev: Device) -> None:
     """An operator made with torch.library for all devices runs on the device."""
-    with _library() as library:
+    with scoped_library() as library:
         _define_twice(library, "default")
         _twice(dev, ramp((3, 4)).to(dev.device()))
 
@@ -36,7 +36,7 @@ def operators_for_all_devices_run(dev: Device) -> None:
 @check("operator/custom:device_kernel", "OP-023")
 def operators_of_the_device_run(dev: Device) -> None:
     """An operator made with torch.library for the device type runs on the device."""
-    with _library() as library:
+    with scoped_library() as library:
         _define_twice(library, dev.type)
         _twice(dev, ramp((3, 4)).to(dev.device()))
 
@@ -45,7 +45,7 @@ def operators_of_the_device_run(dev: Device) -> None:
 def operators_of_the_device_differentiate(dev: Device) -> None:
     """The gradient registered for an operator of the device type is the one that is computed."""
     x = ramp((3, 4)).to(dev.device()).requires_grad_()
-    with _library() as library:
+    with scoped_library() as library:
         name = _define_twice(library, dev.type)
         torch.library.register_autograd(name, lambda ctx, g: g * 5, lib=library)
         _twice(dev, x).sum().backward()

@@ -10,14 +10,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.api import Device, Program, check, raised
-from torch_conformance.authoring.api import agree as _agree
-from torch_conformance.authoring.api import gradients as _gradients
-from torch_conformance.authoring.api import leaf as _leaf
-from torch_conformance.authoring.api import zeros_index as _zeros_index
-from torch_conformance.checks.operator._programs import attended as _attended
-from torch_conformance.checks.operator._programs import filled_memory as _filled_memory
-from torch_conformance.checks.operator._programs import indices as _i
+from torch_conformance.authoring.api import (
+    Device,
+    Program,
+    agree,
+    check,
+    gradients,
+    leaf,
+    raised,
+    zeros_index,
+)
+from torch_conformance.checks.operator._programs import attended, filled_memory, ints
 
 _EMPTY: dict[str, Program] = {
     "sum": lambda d: torch.zeros(0, 3, device=d).sum(0),
@@ -47,7 +50,7 @@ _EMPTY: dict[str, Program] = {
     "conv2d": lambda d: functional.conv2d(
         torch.zeros(0, 2, 5, 5, device=d), torch.ones(3, 2, 3, 3, device=d)
     ),
-    "embedding": lambda d: functional.embedding(_i(d), torch.ones(4, 3, device=d)),
+    "embedding": lambda d: functional.embedding(ints(d), torch.ones(4, 3, device=d)),
     "where": lambda d: torch.where(torch.zeros(0, dtype=torch.bool, device=d), 1.0, 2.0),
     "masked_fill": lambda d: torch.zeros(0, device=d).masked_fill(
         torch.zeros(0, dtype=torch.bool, device=d), 1.0
@@ -65,7 +68,7 @@ _EMPTY: dict[str, Program] = {
     "foreach": lambda d: torch._foreach_mul([torch.zeros(0, device=d), torch.ones(2, device=d)], 2),
     "repeat": lambda d: torch.ones(2, device=d).repeat(0, 3),
     "split": lambda d: list(torch.zeros(0, 4, device=d).split(2, 1)),
-    "bincount": lambda d: torch.bincount(_i(d), minlength=3),
+    "bincount": lambda d: torch.bincount(ints(d), minlength=3),
     "histc": lambda d: torch.histc(torch.zeros(0, device=d), 4, 0.0, 1.0),
 }
 
@@ -73,15 +76,15 @@ _EMPTY: dict[str, Program] = {
 @check("operator/empty", "OP-007", cases=tuple(_EMPTY))
 def empty_inputs_are_handled(dev: Device, case: str) -> None:
     """Operators on tensors without elements give the CPU's result."""
-    _agree(dev, _EMPTY[case])
+    agree(dev, _EMPTY[case])
 
 
 #: Differentiable functions, and the shapes of what they are given: a dimension has no elements.
 _EMPTY_GRADIENTS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] = {
-    "attention_keys": (_attended, ((2, 3, 5, 8), (2, 3, 0, 8), (2, 3, 0, 8))),
-    "attention_queries": (_attended, ((2, 3, 0, 8), (2, 3, 5, 8), (2, 3, 5, 8))),
-    "attention_batch": (_attended, ((0, 3, 5, 8), (0, 3, 4, 8), (0, 3, 4, 8))),
-    "attention_columns": (_attended, ((2, 3, 5, 8), (2, 3, 4, 8), (2, 3, 4, 0))),
+    "attention_keys": (attended, ((2, 3, 5, 8), (2, 3, 0, 8), (2, 3, 0, 8))),
+    "attention_queries": (attended, ((2, 3, 0, 8), (2, 3, 5, 8), (2, 3, 5, 8))),
+    "attention_batch": (attended, ((0, 3, 5, 8), (0, 3, 4, 8), (0, 3, 4, 8))),
+    "attention_columns": (attended, ((2, 3, 5, 8), (2, 3, 4, 8), (2, 3, 4, 0))),
     "mm_inner": (torch.mm, ((3, 0), (0, 4))),
     "mm_rows": (torch.mm, ((0, 3), (3, 4))),
     "mm_columns": (torch.mm, ((3, 4), (4, 0))),
@@ -114,34 +117,34 @@ _EMPTY_GRADIENTS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], 
     ),
     "prelu": (functional.prelu, ((0, 4, 3), (4,))),
     "embedding": (
-        lambda w: functional.embedding(_zeros_index(w, 0), w, padding_idx=1),
+        lambda w: functional.embedding(zeros_index(w, 0), w, padding_idx=1),
         ((5, 3),),
     ),
     "embedding_columns": (
-        lambda w: functional.embedding(_zeros_index(w, 4), w),
+        lambda w: functional.embedding(zeros_index(w, 4), w),
         ((5, 0),),
     ),
     "embedding_bag": (
-        lambda w: functional.embedding_bag(_zeros_index(w, 0), w, _zeros_index(w, 2), mode="sum"),
+        lambda w: functional.embedding_bag(zeros_index(w, 0), w, zeros_index(w, 2), mode="sum"),
         ((5, 3),),
     ),
     "embedding_bag_mean": (
-        lambda w: functional.embedding_bag(_zeros_index(w, 0), w, _zeros_index(w, 2), mode="mean"),
+        lambda w: functional.embedding_bag(zeros_index(w, 0), w, zeros_index(w, 2), mode="mean"),
         ((5, 3),),
     ),
-    "index": (lambda x: x[_zeros_index(x, 0)], ((5, 3),)),
-    "index_select": (lambda x: x.index_select(0, _zeros_index(x, 0)), ((5, 3),)),
-    "gather": (lambda x: x.gather(0, _zeros_index(x, 0, 3)), ((5, 3),)),
-    "take": (lambda x: x.take(_zeros_index(x, 0)), ((5, 3),)),
+    "index": (lambda x: x[zeros_index(x, 0)], ((5, 3),)),
+    "index_select": (lambda x: x.index_select(0, zeros_index(x, 0)), ((5, 3),)),
+    "gather": (lambda x: x.gather(0, zeros_index(x, 0, 3)), ((5, 3),)),
+    "take": (lambda x: x.take(zeros_index(x, 0)), ((5, 3),)),
     "masked_select": (lambda x: x.masked_select(x > 1e6), ((5, 3),)),
     "masked_fill": (lambda x, y: x.masked_fill(x > 0, y.sum()), ((0, 3), (0,))),
-    "index_put": (lambda x, y: x.index_put((_zeros_index(x, 0),), y), ((5, 3), (0, 3))),
-    "index_add": (lambda x, y: x.index_add(0, _zeros_index(x, 0), y), ((5, 3), (0, 3))),
-    "index_copy": (lambda x, y: x.index_copy(0, _zeros_index(x, 0), y), ((5, 3), (0, 3))),
-    "scatter": (lambda x, y: x.scatter(0, _zeros_index(x, 0, 3), y), ((5, 3), (0, 3))),
-    "scatter_add": (lambda x, y: x.scatter_add(0, _zeros_index(x, 0, 3), y), ((5, 3), (0, 3))),
+    "index_put": (lambda x, y: x.index_put((zeros_index(x, 0),), y), ((5, 3), (0, 3))),
+    "index_add": (lambda x, y: x.index_add(0, zeros_index(x, 0), y), ((5, 3), (0, 3))),
+    "index_copy": (lambda x, y: x.index_copy(0, zeros_index(x, 0), y), ((5, 3), (0, 3))),
+    "scatter": (lambda x, y: x.scatter(0, zeros_index(x, 0, 3), y), ((5, 3), (0, 3))),
+    "scatter_add": (lambda x, y: x.scatter_add(0, zeros_index(x, 0, 3), y), ((5, 3), (0, 3))),
     "repeat_interleave": (
-        lambda x: x.repeat_interleave(_zeros_index(x, 5), 0),
+        lambda x: x.repeat_interleave(zeros_index(x, 5), 0),
         ((5, 3),),
     ),
     "repeat": (lambda x: x.repeat(0, 2), ((5, 3),)),
@@ -194,12 +197,12 @@ _EMPTY_GRADIENTS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], 
         ((0, 3),),
     ),
     "nll_loss": (
-        lambda x: functional.nll_loss(x, _zeros_index(x, 0), reduction="sum"),
+        lambda x: functional.nll_loss(x, zeros_index(x, 0), reduction="sum"),
         ((0, 3),),
     ),
-    "nll_loss_mean": (lambda x: functional.nll_loss(x, _zeros_index(x, 0)), ((0, 3),)),
+    "nll_loss_mean": (lambda x: functional.nll_loss(x, zeros_index(x, 0)), ((0, 3),)),
     "cross_entropy": (
-        lambda x: functional.cross_entropy(x, _zeros_index(x, 0), reduction="none"),
+        lambda x: functional.cross_entropy(x, zeros_index(x, 0), reduction="none"),
         ((0, 3),),
     ),
     "cdist": (torch.cdist, ((0, 3), (4, 3))),
@@ -217,11 +220,11 @@ def gradients_beside_empty_dimensions_are_handled(dev: Device, case: str) -> Non
     function, shapes = _EMPTY_GRADIENTS[case]
 
     def program(device: torch.device) -> list[Tensor]:
-        inputs = [_leaf(device, *shape, seed=seed) for seed, shape in enumerate(shapes)]
-        return _gradients(function(*inputs), *inputs)
+        inputs = [leaf(device, *shape, seed=seed) for seed, shape in enumerate(shapes)]
+        return gradients(function(*inputs), *inputs)
 
-    with _filled_memory():
-        _agree(dev, program)
+    with filled_memory():
+        agree(dev, program)
 
 
 @check("operator/empty_refused", "OP-035", cases=("max", "argmin", "median_dim", "amax"))

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch_conformance.authoring.api import Device, check, raised, ramp
 from torch_conformance.authoring.backend import first_line
 from torch_conformance.authoring.refusal import refuses
-from torch_conformance.checks.operator._programs import ramp_4x6 as _x
+from torch_conformance.checks.operator._programs import x2
 from torch_conformance.checks.operator.indexing import INDEX_PUT
 from torch_conformance.checks.operator.training import OPTIMIZERS, train
 
@@ -28,12 +28,12 @@ def common_work_does_not_warn(dev: Device, case: str) -> None:
     """Common work that is silent on the CPU is silent on the device."""
     device = dev.device()
     works: dict[str, Callable[[], Any]] = {
-        "arithmetic": lambda: (_x(device) * 2 + 1).exp().clamp(0, 1),
-        "reduction": lambda: (_x(device).sum(), _x(device).mean(0), _x(device).std()),
-        "matmul": lambda: _x(device) @ _x(device).t(),
+        "arithmetic": lambda: (x2(device) * 2 + 1).exp().clamp(0, 1),
+        "reduction": lambda: (x2(device).sum(), x2(device).mean(0), x2(device).std()),
+        "matmul": lambda: x2(device) @ x2(device).t(),
         "train": lambda: train(device, OPTIMIZERS["adam"]),
         "index": lambda: INDEX_PUT["none_then_index"](device),
-        "copy": lambda: (_x(device).cpu(), _x(device).half(), _x(device).clone()),
+        "copy": lambda: (x2(device).cpu(), x2(device).half(), x2(device).clone()),
         "module": lambda: torch.nn.Linear(2, 2).to(device).state_dict(),
     }
     with warnings.catch_warnings(record=True) as caught:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from torch_conformance.authoring.api import Device, check, noise, ramp, while_held
 from torch_conformance.authoring.origin import is_verdict
-from torch_conformance.checks.operator._programs import scoped_library as _library
+from torch_conformance.checks.operator._programs import scoped_library
 
 #: Operators with a CPU kernel only: schema, kernel, and a call that doubles the first of two
 #: tensors. A call that returns nothing changes that tensor.
@@ -48,7 +48,7 @@ def operators_without_a_device_kernel_fall_back_or_say_so(dev: Device, case: str
     """An operator with a CPU kernel only either gives the right result on the device or raises."""
     schema, kernel, call = _CPU_ONLY[case]
     a, b = (ramp((3, 4)).to(dev.device(), copy=True) for _ in range(2))
-    with _library() as library:
+    with scoped_library() as library:
         operator = _cpu_only(library, schema, kernel)
         try:
             result = call(operator, a, b)
@@ -64,7 +64,7 @@ def operators_without_a_device_kernel_fall_back_or_say_so(dev: Device, case: str
 def lists_without_a_device_kernel_are_written_or_refused(dev: Device) -> None:
     """An operator with a CPU kernel only changes every tensor of a list of the device or raises."""
     a, b = (ramp((3, 4)).to(dev.device(), copy=True) for _ in range(2))
-    with _library() as library:
+    with scoped_library() as library:
         operator = _cpu_only(
             library,
             "fill_all(Tensor(a!)[] x, float value) -> ()",
@@ -84,7 +84,7 @@ def operators_without_a_device_kernel_wait_for_their_operands(dev: Device) -> No
     """An operator with a CPU kernel only sees the work queued before it, or raises."""
     x = torch.zeros(4096, device=dev.device())
     dev.synchronize()
-    with _library() as library:
+    with scoped_library() as library:
         library.define("halve(Tensor x) -> Tensor")
         library.impl("halve", lambda t: t / 2, "CPU")
         dev.delay(40)
@@ -101,7 +101,7 @@ def operators_without_a_device_kernel_return_where_their_operands_live(dev: Devi
     """An operator with a CPU kernel only returns on the device of its operand, or raises."""
     x = ramp((3, 4)).to(dev.device(1))
     before = torch.accelerator.current_device_index()
-    with _library() as library:
+    with scoped_library() as library:
         library.define("halve(Tensor x) -> Tensor")
         library.impl("halve", lambda t: t / 2, "CPU")
         try:
@@ -119,7 +119,7 @@ def _discard(_: Any) -> None:
 
 def _first_row(dev: Device, x: Tensor) -> Tensor | None:
     """What a view operator with a CPU kernel only returns; None where it raises."""
-    with _library() as library:
+    with scoped_library() as library:
         library.define("first_row(Tensor(a) x) -> Tensor(a)")
         library.impl("first_row", lambda t: t.as_strided((4,), (1,)), "CPU")
         try:
@@ -156,7 +156,7 @@ def the_backend_counts_its_fallbacks(dev: Device) -> None:
     x = ramp((4, 6)).to(dev.device())
     x.t()[1:].contiguous().cpu()
     assert sum(dev.fallback_counts().values()) == 0, "moving data was counted as a fallback"
-    with _library() as library:
+    with scoped_library() as library:
         library.define("halve(Tensor x) -> Tensor")
         library.impl("halve", lambda t: t / 2, "CPU")
         for _ in range(3):

@@ -12,12 +12,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.api import Device, Program, check, noise, ramp
-from torch_conformance.authoring.api import agree as _agree
-from torch_conformance.authoring.api import gradients as _gradients
-from torch_conformance.authoring.api import leaf as _leaf
+from torch_conformance.authoring.api import (
+    Device,
+    Program,
+    agree,
+    check,
+    gradients,
+    leaf,
+    noise,
+    ramp,
+)
 from torch_conformance.authoring.backend import first_line
-from torch_conformance.checks.operator._programs import indices as _i
+from torch_conformance.checks.operator._programs import ints
 
 
 def _conv(dims: int, *, transposed: bool = False, **options: Any) -> Program:
@@ -27,13 +33,13 @@ def _conv(dims: int, *, transposed: bool = False, **options: Any) -> Program:
     inputs, outputs = options.pop("channels", (4, 4))
 
     def program(device: torch.device) -> list[Tensor]:
-        x = _leaf(device, 2, inputs, *(7, 6, 5)[:dims])
-        w = _leaf(device, outputs, inputs // groups, *(3, 2, 3)[:dims], seed=1)
+        x = leaf(device, 2, inputs, *(7, 6, 5)[:dims])
+        w = leaf(device, outputs, inputs // groups, *(3, 2, 3)[:dims], seed=1)
         leaves = [x, w]
         if bias:
-            leaves.append(_leaf(device, outputs, seed=2))
+            leaves.append(leaf(device, outputs, seed=2))
         function = getattr(functional, name)
-        return _gradients(function(x, w, leaves[2] if bias else None, **options), *leaves)
+        return gradients(function(x, w, leaves[2] if bias else None, **options), *leaves)
 
     return program
 
@@ -60,7 +66,7 @@ _CONVOLUTIONS: dict[str, Program] = {
 @check("operator/convolution", "OP-010", cases=tuple(_CONVOLUTIONS))
 def convolutions_agree_forward_and_backward(dev: Device, case: str) -> None:
     """Convolutions and their gradients for input, weight and bias agree with the CPU."""
-    _agree(dev, _CONVOLUTIONS[case], rtol=1e-4, atol=1e-4)
+    agree(dev, _CONVOLUTIONS[case], rtol=1e-4, atol=1e-4)
 
 
 #: What is done to a batch of images before a convolution with a gradient for its weight only.
@@ -76,20 +82,20 @@ def convolutions_take_other_layouts(dev: Device, case: str) -> None:
     """channels_last and unbatched inputs, and a gradient for one input only, work."""
 
     def program(device: torch.device) -> list[Tensor]:
-        x, w = noise((2, 3, 6, 5)).to(device), _leaf(device, 4, 3, 3, 3, seed=1)
-        return _gradients(functional.conv2d(_IMAGES[case](x), w), w)
+        x, w = noise((2, 3, 6, 5)).to(device), leaf(device, 4, 3, 3, 3, seed=1)
+        return gradients(functional.conv2d(_IMAGES[case](x), w), w)
 
-    _agree(dev, program, rtol=1e-4, atol=1e-4)
+    agree(dev, program, rtol=1e-4, atol=1e-4)
 
 
 def _recurrent(kind: str, hidden: int = 4, **options: Any) -> Program:
     def program(device: torch.device) -> list[Tensor]:
         torch.manual_seed(5)
         module = getattr(torch.nn, kind)(3, hidden, **options).to(device)
-        x = _leaf(device, 5, 2, 3)
+        x = leaf(device, 5, 2, 3)
         output, state = module(x)
-        gradients = _gradients(output, x, *module.parameters())
-        return [*gradients, *(state if isinstance(state, tuple) else (state,))]
+        found = gradients(output, x, *module.parameters())
+        return [*found, *(state if isinstance(state, tuple) else (state,))]
 
     return program
 
@@ -97,18 +103,18 @@ def _recurrent(kind: str, hidden: int = 4, **options: Any) -> Program:
 def _packed(device: torch.device) -> list[Tensor]:
     torch.manual_seed(5)
     module = torch.nn.GRU(3, 4).to(device)
-    x = _leaf(device, 5, 2, 3)
+    x = leaf(device, 5, 2, 3)
     packed = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 3]))
     output, _ = torch.nn.utils.rnn.pad_packed_sequence(module(packed)[0])
-    return _gradients(output, x)
+    return gradients(output, x)
 
 
 def _cells(device: torch.device) -> list[Tensor]:
     torch.manual_seed(5)
     lstm, gru = torch.nn.LSTMCell(3, 4).to(device), torch.nn.GRUCell(3, 4).to(device)
-    x = _leaf(device, 2, 3)
+    x = leaf(device, 2, 3)
     h, c = lstm(x)
-    return [*_gradients(h + c, x, *lstm.parameters()), *_gradients(gru(x), x, *gru.parameters())]
+    return [*gradients(h + c, x, *lstm.parameters()), *gradients(gru(x), x, *gru.parameters())]
 
 
 _RECURRENT: dict[str, Program] = {
@@ -131,16 +137,16 @@ _RECURRENT: dict[str, Program] = {
 @check("operator/recurrent", "OP-011", cases=tuple(_RECURRENT))
 def recurrent_networks_agree_forward_and_backward(dev: Device, case: str) -> None:
     """LSTM, GRU and RNN modules, their states and all gradients agree with the CPU."""
-    _agree(dev, _RECURRENT[case], rtol=1e-4, atol=1e-5)
+    agree(dev, _RECURRENT[case], rtol=1e-4, atol=1e-5)
 
 
 def _bag(device: torch.device, mode: str, **options: Any) -> list[Tensor]:
-    weight = _leaf(device, 6, 4)
+    weight = leaf(device, 6, 4)
     keywords = {k: v.to(device) for k, v in options.items()}
     out = functional.embedding_bag(
-        _i(device, 1, 5, 5, 0, 2), weight, _i(device, 0, 2, 2), mode=mode, **keywords
+        ints(device, 1, 5, 5, 0, 2), weight, ints(device, 0, 2, 2), mode=mode, **keywords
     )
-    return _gradients(out, weight)
+    return gradients(out, weight)
 
 
 def _module(make: Callable[[], torch.nn.Module], *shape: int, training: bool = True) -> Program:
@@ -149,9 +155,9 @@ def _module(make: Callable[[], torch.nn.Module], *shape: int, training: bool = T
     def program(device: torch.device) -> list[Tensor]:
         torch.manual_seed(5)
         module = make().train(training).to(device)
-        x = _leaf(device, *shape)
+        x = leaf(device, *shape)
         out = module(x)
-        return [*_gradients(out, x, *module.parameters()), *module.buffers()]
+        return [*gradients(out, x, *module.parameters()), *module.buffers()]
 
     return program
 
@@ -162,10 +168,10 @@ def _normalised(normalise: Callable[..., Tensor], *shape: int) -> Program:
     def program(device: torch.device) -> list[Tensor]:
         results = []
         for used in ((True, True), (True, False), (False, False)):
-            x, *given = _leaf(device, *shape), *(_leaf(device, shape[1], seed=i) for i in (1, 2))
+            x, *given = leaf(device, *shape), *(leaf(device, shape[1], seed=i) for i in (1, 2))
             weight, bias = (t if use else None for t, use in zip(given, used, strict=True))
             leaves = [x, *(t for t in (weight, bias) if t is not None)]
-            results += _gradients(normalise(x, weight, bias), *leaves)
+            results += gradients(normalise(x, weight, bias), *leaves)
         return results
 
     return program
@@ -214,9 +220,9 @@ _LAYERS: dict[str, Program] = {
     "silu": _module(lambda: torch.nn.SiLU(), 3, 4),
     "softmax": _module(lambda: torch.nn.Softmax(1), 3, 4),
     "log_softmax": _module(lambda: torch.nn.LogSoftmax(1), 3, 4),
-    "grid_sample": lambda d: _gradients(
+    "grid_sample": lambda d: gradients(
         functional.grid_sample(
-            (image := _leaf(d, 1, 2, 4, 4)), noise((1, 3, 3, 2), seed=4).to(d), align_corners=False
+            (image := leaf(d, 1, 2, 4, 4)), noise((1, 3, 3, 2), seed=4).to(d), align_corners=False
         ),
         image,
     ),
@@ -226,15 +232,15 @@ _LAYERS: dict[str, Program] = {
 
 
 def _embedded(device: torch.device) -> list[Tensor]:
-    weight = _leaf(device, 6, 4)
-    out = functional.embedding(_i(device, 1, 5, 1, 0).view(2, 2), weight, padding_idx=0)
-    return _gradients(out, weight)
+    weight = leaf(device, 6, 4)
+    out = functional.embedding(ints(device, 1, 5, 1, 0).view(2, 2), weight, padding_idx=0)
+    return gradients(out, weight)
 
 
 @check("operator/layer", "OP-013", cases=tuple(_LAYERS))
 def layers_agree_forward_and_backward(dev: Device, case: str) -> None:
     """A layer's output, gradients and buffers agree with the CPU."""
-    _agree(dev, _LAYERS[case], rtol=1e-4, atol=1e-4)
+    agree(dev, _LAYERS[case], rtol=1e-4, atol=1e-4)
 
 
 #: Of a matrix of 4 x 6, a weight and a bias.
@@ -253,12 +259,12 @@ def norms_of_16_bits_take_wider_parameters(dev: Device, case: str, dtype: torch.
     wide = [x.double().requires_grad_() for x in given]
     there = [x.to(dev.device()).requires_grad_() for x in given]
     try:
-        found = _gradients(_MIXED[case](*there), *there)
+        found = gradients(_MIXED[case](*there), *there)
     except RuntimeError as error:
         if not re.search(r"scalar type|mixed dtype|same d?type", str(error)):
             raise
         dev.unsupported(f"the parameters must be of the input's type: {first_line(error)}")
-    expected = _gradients(_MIXED[case](*wide), *wide)
+    expected = gradients(_MIXED[case](*wide), *wide)
     for got, wanted, like in zip(found, expected, (given[0], *given), strict=True):
         assert got.dtype == like.dtype
         dev.assert_close(got.detach().cpu().double(), wanted.detach(), rtol=2e-2, atol=5e-2)
@@ -266,10 +272,10 @@ def norms_of_16_bits_take_wider_parameters(dev: Device, case: str, dtype: torch.
 
 def _loss(function: Callable[..., Tensor], target: Callable[[], Tensor]) -> Program:
     def program(device: torch.device) -> list[Tensor]:
-        x = _leaf(device, 6, 5)
+        x = leaf(device, 6, 5)
         outputs = []
         for reduction in ("mean", "sum", "none"):
-            outputs += _gradients(function(x, target().to(device), reduction=reduction), x)
+            outputs += gradients(function(x, target().to(device), reduction=reduction), x)
         return outputs
 
     return program
@@ -300,4 +306,4 @@ def losses_agree_for_every_reduction(dev: Device, case: str) -> None:
     """A loss and its gradient agree with the CPU for mean, sum and none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # kl_div advises another reduction
-        _agree(dev, _LOSSES[case], rtol=1e-4, atol=1e-5)
+        agree(dev, _LOSSES[case], rtol=1e-4, atol=1e-5)

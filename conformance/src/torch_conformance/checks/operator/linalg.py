@@ -6,14 +6,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.api import Device, Program, check, noise, ramp
-from torch_conformance.authoring.api import agree as _agree
-from torch_conformance.checks.operator._programs import invertible as _matrix
-from torch_conformance.checks.operator._programs import ramp_4x6 as _x
+from torch_conformance.authoring.api import Device, Program, agree, check, noise, ramp
+from torch_conformance.checks.operator._programs import invertible, x2
 
 
 def _symmetric(device: torch.device) -> Tensor:
-    a = _matrix(device)
+    a = invertible(device)
     return a @ a.mT + torch.eye(4, device=device)
 
 
@@ -33,34 +31,36 @@ def _rebuilt_eigh(a: Tensor) -> list[Tensor]:
 
 
 _LINALG: dict[str, Program] = {
-    "solve": lambda d: torch.linalg.solve(_matrix(d), _matrix(d)[..., :2]),
+    "solve": lambda d: torch.linalg.solve(invertible(d), invertible(d)[..., :2]),
     "solve_complex": lambda d: torch.linalg.solve(
-        _matrix(d, complex_=True), _matrix(d, complex_=True)[..., :1]
+        invertible(d, complex_=True), invertible(d, complex_=True)[..., :1]
     ),
-    "inv": lambda d: torch.linalg.inv(_matrix(d)),
-    "det": lambda d: torch.linalg.det(_matrix(d)),
-    "slogdet": lambda d: list(torch.linalg.slogdet(_matrix(d))),
+    "inv": lambda d: torch.linalg.inv(invertible(d)),
+    "det": lambda d: torch.linalg.det(invertible(d)),
+    "slogdet": lambda d: list(torch.linalg.slogdet(invertible(d))),
     "cholesky": lambda d: torch.linalg.cholesky(_symmetric(d)),
-    "qr": lambda d: _rebuilt_qr(_matrix(d)),
-    "svd": lambda d: _rebuilt_svd(_matrix(d)),
-    "svd_wide": lambda d: _rebuilt_svd(_matrix(d)[:, :2]),
+    "qr": lambda d: _rebuilt_qr(invertible(d)),
+    "svd": lambda d: _rebuilt_svd(invertible(d)),
+    "svd_wide": lambda d: _rebuilt_svd(invertible(d)[:, :2]),
     "eigh": lambda d: _rebuilt_eigh(_symmetric(d)),
-    "lstsq": lambda d: torch.linalg.lstsq(_matrix(d), _matrix(d)[..., :2]).solution,
-    "pinv": lambda d: torch.linalg.pinv(_matrix(d)[:, :, :3]),
-    "matrix_exp": lambda d: torch.linalg.matrix_exp(_matrix(d) / 8),
-    "matrix_power": lambda d: torch.linalg.matrix_power(_matrix(d), 3),
+    "lstsq": lambda d: torch.linalg.lstsq(invertible(d), invertible(d)[..., :2]).solution,
+    "pinv": lambda d: torch.linalg.pinv(invertible(d)[:, :, :3]),
+    "matrix_exp": lambda d: torch.linalg.matrix_exp(invertible(d) / 8),
+    "matrix_power": lambda d: torch.linalg.matrix_power(invertible(d), 3),
     "triangular": lambda d: torch.linalg.solve_triangular(
-        _matrix(d).tril(), _matrix(d)[..., :2], upper=False
+        invertible(d).tril(), invertible(d)[..., :2], upper=False
     ),
-    "lu_solve": lambda d: torch.linalg.lu_solve(*torch.linalg.lu_factor(_matrix(d)), _matrix(d)),
-    "transposed_inputs": lambda d: torch.linalg.solve(_matrix(d).mT, _matrix(d).mT),
+    "lu_solve": lambda d: torch.linalg.lu_solve(
+        *torch.linalg.lu_factor(invertible(d)), invertible(d)
+    ),
+    "transposed_inputs": lambda d: torch.linalg.solve(invertible(d).mT, invertible(d).mT),
 }
 
 
 @check("operator/linalg", "OP-015", cases=tuple(_LINALG))
 def linear_algebra_agrees(dev: Device, case: str) -> None:
     """Factorisations (rebuilt from their factors) and solvers agree with the CPU."""
-    _agree(dev, _LINALG[case], rtol=1e-4, atol=1e-4)
+    agree(dev, _LINALG[case], rtol=1e-4, atol=1e-4)
 
 
 def _complex(device: torch.device) -> Tensor:
@@ -68,9 +68,9 @@ def _complex(device: torch.device) -> Tensor:
 
 
 _COMPLEX: dict[str, Program] = {
-    "fft": lambda d: torch.fft.fft(_x(d)),
+    "fft": lambda d: torch.fft.fft(x2(d)),
     "ifft": lambda d: torch.fft.ifft(_complex(d)),
-    "rfft": lambda d: torch.fft.rfft(_x(d)),
+    "rfft": lambda d: torch.fft.rfft(x2(d)),
     "irfft": lambda d: torch.fft.irfft(_complex(d)),
     "hfft": lambda d: torch.fft.hfft(_complex(d)),
     "fft2": lambda d: torch.fft.fft2(_complex(d)),
@@ -78,7 +78,7 @@ _COMPLEX: dict[str, Program] = {
     "fft_neg": lambda d: torch.fft.rfft(_complex(d).conj().imag),
     "fft_transposed": lambda d: torch.fft.fft(_complex(d).t()),
     "fft_n": lambda d: torch.fft.fft(_complex(d), n=5, norm="ortho"),
-    "fftshift": lambda d: torch.fft.fftshift(_x(d)),
+    "fftshift": lambda d: torch.fft.fftshift(x2(d)),
     "stft": lambda d: torch.stft(
         noise((64,)).to(d), 16, window=torch.hann_window(16, device=d), return_complex=True
     ),
@@ -94,7 +94,7 @@ _COMPLEX: dict[str, Program] = {
     "conj_addmm": lambda d: torch.addmm(_complex(d)[:, :4].conj(), _complex(d), _complex(d).mH),
     "abs_angle": lambda d: [_complex(d).abs(), _complex(d).angle()],
     "real_imag": lambda d: [_complex(d).real, _complex(d).imag, _complex(d).conj().imag + 1],
-    "neg_view_add": lambda d: torch._neg_view(_x(d)) + 1,
+    "neg_view_add": lambda d: torch._neg_view(x2(d)) + 1,
     "exp": lambda d: torch.exp(_complex(d) / 40),
     "sum": lambda d: _complex(d).conj().sum(0),
 }
@@ -110,4 +110,4 @@ def _conjugated(device: torch.device) -> list[Tensor]:
 @check("operator/complex", "OP-016", needs=("complex64",), cases=tuple(_COMPLEX))
 def complex_operators_agree(dev: Device, case: str) -> None:
     """Fourier transforms and arithmetic on complex, conjugate and negative views agree."""
-    _agree(dev, _COMPLEX[case], rtol=1e-4, atol=1e-3)
+    agree(dev, _COMPLEX[case], rtol=1e-4, atol=1e-3)

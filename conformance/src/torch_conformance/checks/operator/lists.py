@@ -8,11 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.api import Device, Program, check, ramp
-from torch_conformance.authoring.api import agree as _agree
-from torch_conformance.checks.operator._programs import indices as _i
-from torch_conformance.checks.operator._programs import ramp_2x3x4 as _x3
-from torch_conformance.checks.operator._programs import ramp_4x6 as _x
+from torch_conformance.authoring.api import Device, Program, agree, check, ramp
+from torch_conformance.checks.operator._programs import ints, x2, x3
 
 _LISTS: dict[str, Program] = {
     "foreach_add": lambda d: torch._foreach_add(_list(d), _list(d), alpha=2),
@@ -35,12 +32,12 @@ _LISTS: dict[str, Program] = {
     "foreach_pow": lambda d: torch._foreach_pow(_list(d), 2),
     "cat": lambda d: torch.cat([x.flatten() for x in _list(d)]),
     "cat_mixed": lambda d: torch.cat([_list(d)[0], _list(d)[0].int(), _list(d)[0].half()]),
-    "stack": lambda d: torch.stack([_x(d), _x(d) * 2, _x(d)], 1),
+    "stack": lambda d: torch.stack([x2(d), x2(d) * 2, x2(d)], 1),
     "block_diag": lambda d: torch.block_diag(*[x.view(-1, 2) for x in _list(d)[::2]]),
-    "broadcast_tensors": lambda d: torch.broadcast_tensors(_x(d), _x(d)[0], _x(d)[:, :1]),
-    "einsum": lambda d: torch.einsum("ij,kj,k->i", _x(d), _x(d), _x(d)[:, 0]),
-    "chain_matmul": lambda d: torch.linalg.multi_dot([_x(d), _x(d).t(), _x(d)]) / 1e3,
-    "index_lists": lambda d: torch.ops.aten.index(_x3(d), [None, _i(d, 2, 0), None]),
+    "broadcast_tensors": lambda d: torch.broadcast_tensors(x2(d), x2(d)[0], x2(d)[:, :1]),
+    "einsum": lambda d: torch.einsum("ij,kj,k->i", x2(d), x2(d), x2(d)[:, 0]),
+    "chain_matmul": lambda d: torch.linalg.multi_dot([x2(d), x2(d).t(), x2(d)]) / 1e3,
+    "index_lists": lambda d: torch.ops.aten.index(x3(d), [None, ints(d, 2, 0), None]),
     "clip_grad_norm": lambda d: _clipped(d),
     "cat_many": lambda d: torch.cat(_many(d)),
     "stack_many": lambda d: torch.stack([x[0] for x in _many(d)]),
@@ -82,4 +79,4 @@ def _clipped(device: torch.device) -> list[Tensor]:
 @check("operator/tensor_list", "OP-009", cases=tuple(_LISTS))
 def lists_of_tensors_are_read_and_written(dev: Device, case: str) -> None:
     """Operators that take lists, and those that change the tensors in them, agree with the CPU."""
-    _agree(dev, _LISTS[case], rtol=1e-5, atol=1e-4)
+    agree(dev, _LISTS[case], rtol=1e-5, atol=1e-4)

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.api import Device, Program, check, far_apart, noise, ramp
-from torch_conformance.authoring.api import agree as _agree
+from torch_conformance.authoring.api import Device, Program, agree, check, far_apart, noise, ramp
 
 
 @check(
@@ -62,7 +61,7 @@ def int64_is_never_narrowed(dev: Device, case: str) -> None:
         }
         return programs[case]()
 
-    _agree(dev, program)
+    agree(dev, program)
 
 
 @check("operator/large", "OP-036", cases=("sum", "add", "sort", "matmul"))
@@ -74,7 +73,7 @@ def larger_problems_agree(dev: Device, case: str) -> None:
         "sort": lambda d: noise((100_001,)).to(d).sort().values,
         "matmul": lambda d: noise((257, 130)).to(d) @ noise((130, 129), seed=1).to(d),
     }
-    _agree(dev, programs[case], rtol=1e-4, atol=1e-4)
+    agree(dev, programs[case], rtol=1e-4, atol=1e-4)
 
 
 _FAR: dict[str, Callable[[Tensor], Any]] = {
@@ -123,4 +122,4 @@ def operands_may_be_views(dev: Device, case: str) -> None:
         views = [base.t(), base[:1].expand(6, 6), base[::2, 1:], base.flatten()[3:28].view(5, 5)]
         return [_STRIDED[case](view) for view in [*views, base.as_strided((5, 4), (2, 1))]]
 
-    _agree(dev, program, rtol=1e-5, atol=1e-6)
+    agree(dev, program, rtol=1e-5, atol=1e-6)

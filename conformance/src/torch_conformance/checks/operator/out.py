@@ -12,32 +12,30 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.api import Device, Program, check, raised, ramp
-from torch_conformance.authoring.api import agree as _agree
-from torch_conformance.checks.operator._programs import indices as _i
-from torch_conformance.checks.operator._programs import ramp_4x6 as _x
+from torch_conformance.authoring.api import Device, Program, agree, check, raised, ramp
+from torch_conformance.checks.operator._programs import ints, x2
 
 _OUT: dict[str, Callable[[torch.device, Tensor], Any]] = {
-    "add": lambda d, out: torch.add(_x(d), 2, out=out),
-    "mul": lambda d, out: torch.mul(_x(d), _x(d), out=out),
-    "matmul": lambda d, out: torch.matmul(_x(d), _x(d).t(), out=out),
-    "addmm": lambda d, out: torch.addmm(_x(d)[:, :4], _x(d), _x(d).t(), out=out),
-    "cat": lambda d, out: torch.cat([_x(d), _x(d)], out=out),
-    "stack": lambda d, out: torch.stack([_x(d), _x(d)], out=out),
-    "sum": lambda d, out: torch.sum(_x(d), 1, out=out),
-    "mean": lambda d, out: torch.mean(_x(d), 0, out=out),
-    "cumsum": lambda d, out: torch.cumsum(_x(d), 1, out=out),
-    "exp": lambda d, out: torch.exp(_x(d) / 40, out=out),
-    "sqrt": lambda d, out: torch.sqrt(_x(d).abs(), out=out),
-    "clamp": lambda d, out: torch.clamp(_x(d), -3, 3, out=out),
-    "where": lambda d, out: torch.where(_x(d) > 0, _x(d), -_x(d), out=out),
-    "gather": lambda d, out: torch.gather(_x(d), 1, _i(d, 0, 1, 2, 3).view(4, 1), out=out),
-    "index_select": lambda d, out: torch.index_select(_x(d), 1, _i(d, 1, 2), out=out),
-    "softmax": lambda d, out: torch.softmax(_x(d), 1, out=out),
+    "add": lambda d, out: torch.add(x2(d), 2, out=out),
+    "mul": lambda d, out: torch.mul(x2(d), x2(d), out=out),
+    "matmul": lambda d, out: torch.matmul(x2(d), x2(d).t(), out=out),
+    "addmm": lambda d, out: torch.addmm(x2(d)[:, :4], x2(d), x2(d).t(), out=out),
+    "cat": lambda d, out: torch.cat([x2(d), x2(d)], out=out),
+    "stack": lambda d, out: torch.stack([x2(d), x2(d)], out=out),
+    "sum": lambda d, out: torch.sum(x2(d), 1, out=out),
+    "mean": lambda d, out: torch.mean(x2(d), 0, out=out),
+    "cumsum": lambda d, out: torch.cumsum(x2(d), 1, out=out),
+    "exp": lambda d, out: torch.exp(x2(d) / 40, out=out),
+    "sqrt": lambda d, out: torch.sqrt(x2(d).abs(), out=out),
+    "clamp": lambda d, out: torch.clamp(x2(d), -3, 3, out=out),
+    "where": lambda d, out: torch.where(x2(d) > 0, x2(d), -x2(d), out=out),
+    "gather": lambda d, out: torch.gather(x2(d), 1, ints(d, 0, 1, 2, 3).view(4, 1), out=out),
+    "index_select": lambda d, out: torch.index_select(x2(d), 1, ints(d, 1, 2), out=out),
+    "softmax": lambda d, out: torch.softmax(x2(d), 1, out=out),
     "inverse": lambda d, out: torch.linalg.inv(torch.eye(3, device=d) * 2, out=out),
-    "tril": lambda d, out: torch.tril(_x(d), out=out),
-    "mv": lambda d, out: torch.mv(_x(d), _x(d)[0], out=out),
-    "pow": lambda d, out: torch.pow(_x(d), 2, out=out),
+    "tril": lambda d, out: torch.tril(x2(d), out=out),
+    "mv": lambda d, out: torch.mv(x2(d), x2(d)[0], out=out),
+    "pow": lambda d, out: torch.pow(x2(d), 2, out=out),
 }
 
 
@@ -53,7 +51,7 @@ def out_variants_resize_fill_and_return(dev: Device, case: str) -> None:
         assert id(result) == id(out)
         return out
 
-    _agree(dev, program)
+    agree(dev, program)
 
 
 @check("operator/out_strided", "OP-002", cases=tuple(_OUT))
@@ -69,34 +67,34 @@ def out_variants_write_into_views(dev: Device, case: str) -> None:
         assert out.data_ptr() == address
         return base
 
-    _agree(dev, program)
+    agree(dev, program)
 
 
 #: Programs that write to `y`, a lazy clone, in place or by out=.
 _WRITES: dict[str, Callable[[torch.device, Tensor], Any]] = {
-    "add": lambda d, y: torch.add(_x(d), 1, out=y),
+    "add": lambda d, y: torch.add(x2(d), 1, out=y),
     "add_in_place": lambda d, y: y.add_(1),
     "fill": lambda d, y: y.fill_(3),
     "zero": lambda d, y: y.zero_(),
-    "copy": lambda d, y: y.copy_(_x(d) * 2),
+    "copy": lambda d, y: y.copy_(x2(d) * 2),
     "copy_from_host": lambda d, y: y.copy_(ramp((4, 6)) * 2),
-    "matmul": lambda d, y: torch.mm(_x(d)[:, :4], _x(d), out=y),
-    "softmax": lambda d, y: torch.softmax(_x(d), 1, out=y),
-    "log_softmax": lambda d, y: torch.log_softmax(_x(d), 1, out=y),
-    "cumsum": lambda d, y: torch.cumsum(_x(d), 1, out=y),
+    "matmul": lambda d, y: torch.mm(x2(d)[:, :4], x2(d), out=y),
+    "softmax": lambda d, y: torch.softmax(x2(d), 1, out=y),
+    "log_softmax": lambda d, y: torch.log_softmax(x2(d), 1, out=y),
+    "cumsum": lambda d, y: torch.cumsum(x2(d), 1, out=y),
     "cummax": lambda d, y: torch.cummax(
-        _x(d), 1, out=(y, torch.empty(0, dtype=torch.int64, device=d))
+        x2(d), 1, out=(y, torch.empty(0, dtype=torch.int64, device=d))
     ),
-    "sort": lambda d, y: torch.sort(_x(d), 1, out=(y, torch.empty(0, dtype=torch.int64, device=d))),
-    "cat": lambda d, y: torch.cat([_x(d)[:2], _x(d)[:2]], out=y),
+    "sort": lambda d, y: torch.sort(x2(d), 1, out=(y, torch.empty(0, dtype=torch.int64, device=d))),
+    "cat": lambda d, y: torch.cat([x2(d)[:2], x2(d)[:2]], out=y),
     "tril": lambda d, y: y.tril_(),
-    "index_put": lambda d, y: y.index_put_((_i(d, 1, 3),), torch.tensor(9.0, device=d)),
-    "scatter": lambda d, y: y.scatter_(1, _i(d, 0, 5, 2, 3).view(4, 1), 9.0),
-    "masked_fill": lambda d, y: y.masked_fill_(_x(d) > 3, 9.0),
+    "index_put": lambda d, y: y.index_put_((ints(d, 1, 3),), torch.tensor(9.0, device=d)),
+    "scatter": lambda d, y: y.scatter_(1, ints(d, 0, 5, 2, 3).view(4, 1), 9.0),
+    "masked_fill": lambda d, y: y.masked_fill_(x2(d) > 3, 9.0),
     "normal": lambda d, y: y.normal_().mul_(0),
     "foreach": lambda d, y: torch._foreach_add_([y], 1),
     "view": lambda d, y: y[1:, 2:4].mul_(2),
-    "fallback": lambda d, y: torch.special.bessel_j0(_x(d), out=y),
+    "fallback": lambda d, y: torch.special.bessel_j0(x2(d), out=y),
     "batch_norm_mean": lambda d, y: functional.batch_norm(
         ramp((3, 24)).to(d), y.view(-1), torch.ones(24, device=d), training=True
     ),
@@ -107,8 +105,8 @@ _WRITES: dict[str, Callable[[torch.device, Tensor], Any]] = {
         ramp((1, 4, 2, 12)).to(d), [2, 2], out=y.view(1, 4, 1, 6)
     ),
     "nll_loss": lambda d, y: torch.ops.aten.nll_loss_forward.output(
-        _x(d),
-        _i(d, 0, 1, 2, 3),
+        x2(d),
+        ints(d, 0, 1, 2, 3),
         None,
         0,
         -100,
@@ -134,7 +132,7 @@ def writing_to_a_lazy_clone_leaves_the_original(dev: Device, case: str) -> None:
         _WRITES[case](device, clone)
         return [clone, original]
 
-    _agree(dev, program)
+    agree(dev, program)
 
 
 @check("operator/out_wrong_size", "OP-034", cases=("add", "matmul", "sum", "cat"))
@@ -149,7 +147,7 @@ def out_of_the_wrong_size_is_resized_with_a_warning(dev: Device, case: str) -> N
         assert any("resized" in str(entry.message) for entry in caught)
         return out
 
-    _agree(dev, program)
+    agree(dev, program)
 
 
 def _with_indices(call: Callable[[Tensor, tuple[Tensor, Tensor]], Any]) -> Program:
@@ -157,7 +155,7 @@ def _with_indices(call: Callable[[Tensor, tuple[Tensor, Tensor]], Any]) -> Progr
 
     def program(device: torch.device) -> tuple[Tensor, Tensor]:
         out = torch.empty(0, device=device), torch.empty(0, dtype=torch.int64, device=device)
-        call(_x(device), out)
+        call(x2(device), out)
         return out
 
     return program
@@ -165,13 +163,13 @@ def _with_indices(call: Callable[[Tensor, tuple[Tensor, Tensor]], Any]) -> Progr
 
 def _aminmax(device: torch.device) -> list[Tensor]:
     low, high = torch.empty(0, device=device), torch.empty(0, device=device)
-    torch.aminmax(_x(device), dim=1, out=(low, high))
+    torch.aminmax(x2(device), dim=1, out=(low, high))
     return [low, high]
 
 
 def _svd(device: torch.device) -> list[Tensor]:
     u, s, vh = (torch.empty(0, device=device) for _ in range(3))
-    torch.linalg.svd(_x(device), full_matrices=False, out=(u, s, vh))
+    torch.linalg.svd(x2(device), full_matrices=False, out=(u, s, vh))
     return [s, u @ torch.diag(s) @ vh]
 
 
@@ -188,13 +186,13 @@ _OUT_MULTIPLE: dict[str, Program] = {
 @check("operator/out_multiple", "OP-002", cases=_OUT_MULTIPLE)
 def several_outputs_are_all_written(dev: Device, case: str) -> None:
     """Operators with several out tensors fill, resize and return each of them."""
-    _agree(dev, _OUT_MULTIPLE[case], rtol=1e-4, atol=1e-4)
+    agree(dev, _OUT_MULTIPLE[case], rtol=1e-4, atol=1e-4)
 
 
 @check("operator/out_dtype:widened", "OP-002")
 def out_of_a_wider_dtype_is_filled(dev: Device) -> None:
     """out= of a data type the result can be cast to is filled."""
-    x = _x(dev.device())
+    x = x2(dev.device())
     out = torch.empty(4, 6, device=dev.device())
     torch.add(x.to(torch.int32), 1, out=out)
     dev.assert_equal(out, (ramp((4, 6)).to(torch.int32) + 1).float())
@@ -218,7 +216,7 @@ def results_are_promoted_before_they_are_cast(dev: Device) -> None:
 @check("operator/out_dtype:refused", "OP-004")
 def out_of_a_narrower_dtype_is_refused(dev: Device) -> None:
     """out= of a data type the result cannot be cast to raises RuntimeError."""
-    x = _x(dev.device())
+    x = x2(dev.device())
     out = torch.empty(4, 6, dtype=torch.int32, device=dev.device())
     assert isinstance(raised(lambda: torch.add(x, 1.5, out=out), by=dev.synchronize), RuntimeError)
 
@@ -262,4 +260,4 @@ def in_place_operators_change_their_tensor(dev: Device, case: str) -> None:
         assert view.data_ptr() == address
         return base
 
-    _agree(dev, program)
+    agree(dev, program)

@@ -10,12 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.api import Device, Program, check, raised, ramp
-from torch_conformance.authoring.api import agree as _agree
-from torch_conformance.authoring.api import tensors as _tensors
-from torch_conformance.checks.operator._programs import indices as _i
-from torch_conformance.checks.operator._programs import invertible as _matrix
-from torch_conformance.checks.operator._programs import ramp_4x6 as _x
+from torch_conformance.authoring.api import Device, Program, agree, check, raised, ramp, tensors
+from torch_conformance.checks.operator._programs import ints, invertible, x2
 
 
 @check(
@@ -31,7 +27,7 @@ def operands_on_several_devices_are_refused(dev: Device, case: str) -> None:
         "add": lambda: there + host,
         "matmul": lambda: host @ there,
         "cat": lambda: torch.cat([there, host]),
-        "index_copy": lambda: there.index_copy(0, _i(dev.device(), 1), host[:1]),
+        "index_copy": lambda: there.index_copy(0, ints(dev.device(), 1), host[:1]),
         "out": lambda: torch.add(there, there, out=host),
         "in_place": lambda: host.mul_(there),
         "linear": lambda: functional.linear(there, host),
@@ -75,7 +71,7 @@ _APART: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "masked_scatter": lambda x, y: x.masked_scatter(x > 0, y),
     "scatter": lambda x, y: x.scatter(0, (x > 9).long(), y),
     "scatter_add": lambda x, y: x.scatter_add(0, (x > 9).long(), y),
-    "index_add": lambda x, y: x.index_add(0, _i(x.device, 0, 1, 2, 3), y),
+    "index_add": lambda x, y: x.index_add(0, ints(x.device, 0, 1, 2, 3), y),
     "stack": lambda x, y: torch.stack([x, y]),
     "bmm": lambda x, y: torch.bmm(x[None], y[None]),
     "addmm": lambda x, y: torch.addmm(y, x, x),
@@ -114,18 +110,20 @@ _APART: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "unscale_second": lambda x, y: torch._amp_foreach_non_finite_check_and_unscale_(
         [x, y], x[0, :1].clone(), x[0, 1:2].clone()
     ),
-    "embedding_bag": lambda x, y: functional.embedding_bag(_i(x.device, 0, 1), y, _i(x.device, 0)),
-    "index_copy": lambda x, y: x.index_copy(0, _i(x.device, 0, 1, 2, 3), y),
-    "put": lambda x, y: x.put(_i(x.device, 0, 1, 2, 3), y[0]),
-    "take": lambda x, y: y.take(_i(x.device, 0, 1)),
+    "embedding_bag": lambda x, y: functional.embedding_bag(
+        ints(x.device, 0, 1), y, ints(x.device, 0)
+    ),
+    "index_copy": lambda x, y: x.index_copy(0, ints(x.device, 0, 1, 2, 3), y),
+    "put": lambda x, y: x.put(ints(x.device, 0, 1, 2, 3), y[0]),
+    "take": lambda x, y: y.take(ints(x.device, 0, 1)),
     "gather": lambda x, y: y.gather(0, (x > 9).long()),
-    "index_select": lambda x, y: y.index_select(0, _i(x.device, 0, 1)),
+    "index_select": lambda x, y: y.index_select(0, ints(x.device, 0, 1)),
     "bucketize": lambda x, y: torch.bucketize(x, y[0]),
     "isin": lambda x, y: torch.isin(x, y),
-    "bincount": lambda x, y: torch.bincount(_i(x.device, 0, 1, 2, 3), y[0]),
+    "bincount": lambda x, y: torch.bincount(ints(x.device, 0, 1, 2, 3), y[0]),
     "baddbmm": lambda x, y: torch.baddbmm(y[None], x[None], x[None]),
     "huber_loss": lambda x, y: functional.huber_loss(x, y),
-    "nll_weight": lambda x, y: functional.nll_loss(x, _i(x.device, 0, 1, 2, 3), y[0]),
+    "nll_weight": lambda x, y: functional.nll_loss(x, ints(x.device, 0, 1, 2, 3), y[0]),
     "attention_mask": lambda x, y: functional.scaled_dot_product_attention(
         x[None, None], x[None, None], x[None, None], y
     ),
@@ -141,9 +139,9 @@ _APART: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "out_softmax": lambda x, y: torch.softmax(x, 0, out=torch.empty_like(y)),
     "out_nonzero": lambda x, y: torch.nonzero(x, out=(y[:0, :2] > 9).long()),
     "out_masked_select": lambda x, y: torch.masked_select(x, x > 9, out=y.new_empty(0)),
-    "out_take": lambda x, y: torch.take(x, _i(x.device, 0, 1), out=y.new_empty(2)),
+    "out_take": lambda x, y: torch.take(x, ints(x.device, 0, 1), out=y.new_empty(2)),
     "out_index_select": lambda x, y: torch.index_select(
-        x, 0, _i(x.device, 0, 1), out=y.new_empty(2, 4)
+        x, 0, ints(x.device, 0, 1), out=y.new_empty(2, 4)
     ),
     "out_sum": lambda x, y: torch.sum(x, 0, out=y.new_empty(4)),
     "out_matmul": lambda x, y: torch.matmul(x, x, out=torch.empty_like(y)),
@@ -188,21 +186,21 @@ def results_live_where_the_operands_live(dev: Device, case: str) -> None:
     """Operators on tensors of device 1 work while device 0 is current, and return on device 1."""
     there = dev.device(1)
     programs: dict[str, Program] = {
-        "add": lambda d: _x(d) + 1,
-        "matmul": lambda d: _x(d) @ _x(d).t(),
-        "sort": lambda d: list(torch.sort(_x(d))),
-        "sum": lambda d: _x(d).sum(),
-        "index": lambda d: _x(d)[_i(d, 1, 2)],
-        "conv": lambda d: functional.conv1d(_x(d)[None], ramp((2, 4, 3)).to(d)),
-        "foreach": lambda d: torch._foreach_add([_x(d), _x(d)], 1.0),
-        "cat": lambda d: torch.cat([_x(d), _x(d)]),
+        "add": lambda d: x2(d) + 1,
+        "matmul": lambda d: x2(d) @ x2(d).t(),
+        "sort": lambda d: list(torch.sort(x2(d))),
+        "sum": lambda d: x2(d).sum(),
+        "index": lambda d: x2(d)[ints(d, 1, 2)],
+        "conv": lambda d: functional.conv1d(x2(d)[None], ramp((2, 4, 3)).to(d)),
+        "foreach": lambda d: torch._foreach_add([x2(d), x2(d)], 1.0),
+        "cat": lambda d: torch.cat([x2(d), x2(d)]),
         # These two seldom have kernels of their own.
-        "inverse": lambda d: torch.linalg.inv(_matrix(d)),
+        "inverse": lambda d: torch.linalg.inv(invertible(d)),
         "window": lambda d: torch.kaiser_window(7, device=d),
     }
     before = torch.accelerator.current_device_index()
-    expected = _tensors(programs[case](torch.device("cpu")))
-    actual = _tensors(programs[case](there))
+    expected = tensors(programs[case](torch.device("cpu")))
+    actual = tensors(programs[case](there))
     for got, wanted in zip(actual, expected, strict=True):
         assert got.device == there
         dev.assert_close(got, wanted)
@@ -228,4 +226,4 @@ _DEVICE_ARGUMENT: dict[str, Program] = {
 @check("operator/device_argument", "OP-008", cases=tuple(_DEVICE_ARGUMENT))
 def a_device_argument_decides_the_device(dev: Device, case: str) -> None:
     """Operators whose device comes from an argument, not from a tensor, return on that device."""
-    _agree(dev, _DEVICE_ARGUMENT[case])
+    agree(dev, _DEVICE_ARGUMENT[case])

@@ -12,16 +12,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.api import Device, Program, check, noise, ramp
-from torch_conformance.authoring.api import agree as _agree
-from torch_conformance.authoring.api import gradients as _gradients
-from torch_conformance.authoring.api import leaf as _leaf
-from torch_conformance.authoring.api import tensors as _tensors
-from torch_conformance.checks.operator._programs import filled_memory as _filled_memory
-from torch_conformance.checks.operator._programs import image as _image
-from torch_conformance.checks.operator._programs import indices as _i
-from torch_conformance.checks.operator._programs import ramp_2x3x4 as _x3
-from torch_conformance.checks.operator._programs import ramp_4x6 as _x
+from torch_conformance.authoring.api import (
+    Device,
+    Program,
+    agree,
+    check,
+    gradients,
+    leaf,
+    noise,
+    ramp,
+    tensors,
+)
+from torch_conformance.checks.operator._programs import filled_memory, image, ints, x2, x3
 
 # ---- products with an activation ---------------------------------------------------------------
 
@@ -38,9 +40,9 @@ _ACTIVATED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 @check("operator/addmm_activation", "OP-014", cases=_ACTIVATED)
 def activations_of_products_agree(dev: Device, case: str) -> None:
     """A product with its activation agrees with the CPU, whichever formula of gelu it takes."""
-    _agree(
+    agree(
         dev,
-        lambda d: _ACTIVATED[case](_image(d, 5, 5), _image(d, 5, 5, seed=1)),
+        lambda d: _ACTIVATED[case](image(d, 5, 5), image(d, 5, 5, seed=1)),
         rtol=1e-3,
         atol=2e-3,
     )
@@ -58,7 +60,7 @@ def _with_statistics(device: torch.device, normalise: Callable[..., Any]) -> lis
     """What a normalisation returns and leaves in its running mean and variance, after two calls."""
     mean, variance = torch.zeros(3, device=device), torch.ones(3, device=device)
     results = [normalise(noise((4, 3, 5), seed=i).to(device), mean, variance) for i in (0, 1)]
-    return [*_tensors(results), mean, variance]
+    return [*tensors(results), mean, variance]
 
 
 def _resized_with_gradients(device: torch.device, width: int, to: int) -> list[Tensor]:
@@ -67,44 +69,44 @@ def _resized_with_gradients(device: torch.device, width: int, to: int) -> list[T
     modes = {2: "nearest nearest-exact bilinear bicubic area", 1: "linear", 3: "trilinear"}
     for dims, names in modes.items():
         for mode in names.split():
-            x = _leaf(device, 1, 2, *(3, 4, width)[3 - dims :])
+            x = leaf(device, 1, 2, *(3, 4, width)[3 - dims :])
             out = functional.interpolate(x, (5, 3, to)[3 - dims :], mode=mode)
-            results += _gradients(out, x)
+            results += gradients(out, x)
     return results
 
 
 _MULTIPLE: dict[str, Program] = {
-    "max": lambda d: list(_x(d).max(1)),
-    "min": lambda d: list(_x(d).min(0, keepdim=True)),
-    "median": lambda d: list(_x(d).median(1)),
-    "kthvalue": lambda d: list(_x(d).kthvalue(2, 1)),
-    "cummax": lambda d: list(_x(d).cummax(1)),
-    "sort": lambda d: list(_x(d).sort(1, descending=True)),
-    "sort_stable": lambda d: list((_x(d) > 0).int().sort(dim=1, stable=True)),
-    "argsort": lambda d: _x(d).argsort(0),
-    "topk": lambda d: list(_x(d).topk(3, 1)),
-    "topk_smallest": lambda d: list(_x(d).topk(2, 0, largest=False)),
+    "max": lambda d: list(x2(d).max(1)),
+    "min": lambda d: list(x2(d).min(0, keepdim=True)),
+    "median": lambda d: list(x2(d).median(1)),
+    "kthvalue": lambda d: list(x2(d).kthvalue(2, 1)),
+    "cummax": lambda d: list(x2(d).cummax(1)),
+    "sort": lambda d: list(x2(d).sort(1, descending=True)),
+    "sort_stable": lambda d: list((x2(d) > 0).int().sort(dim=1, stable=True)),
+    "argsort": lambda d: x2(d).argsort(0),
+    "topk": lambda d: list(x2(d).topk(3, 1)),
+    "topk_smallest": lambda d: list(x2(d).topk(2, 0, largest=False)),
     "unique": lambda d: list(
-        torch.unique(_i(d, 3, 1, 3, 2, 1), return_inverse=True, return_counts=True)
+        torch.unique(ints(d, 3, 1, 3, 2, 1), return_inverse=True, return_counts=True)
     ),
     "unique_consecutive": lambda d: list(
-        torch.unique_consecutive(_i(d, 1, 1, 2, 2, 1), return_counts=True)
+        torch.unique_consecutive(ints(d, 1, 1, 2, 2, 1), return_counts=True)
     ),
-    "unique_dim": lambda d: torch.unique(_i(d, 1, 2, 1, 2, 3, 4).view(3, 2), dim=0),
-    "var_mean": lambda d: list(torch.var_mean(_x(d), 1)),
-    "std_mean": lambda d: list(torch.std_mean(_x(d), 0)),
+    "unique_dim": lambda d: torch.unique(ints(d, 1, 2, 1, 2, 3, 4).view(3, 2), dim=0),
+    "var_mean": lambda d: list(torch.var_mean(x2(d), 1)),
+    "std_mean": lambda d: list(torch.std_mean(x2(d), 0)),
     "nll_total_weight": lambda d: [
         weight
         for reduction in (0, 1, 2)
         for weight in torch.ops.aten.nll_loss_forward(
-            _x(d), _i(d, 1, 5, 0, 1), _x(d)[0].abs(), reduction, 1
+            x2(d), ints(d, 1, 5, 0, 1), x2(d)[0].abs(), reduction, 1
         )
     ],
     "nll_total_weight_2d": lambda d: [
         weight
         for reduction in (0, 1, 2)
         for weight in torch.ops.aten.nll_loss2d_forward(
-            _x(d).view(1, 4, 2, 3), _i(d, 1, 3, 0, 1, 2, 3).view(1, 2, 3), None, reduction, 1
+            x2(d).view(1, 4, 2, 3), ints(d, 1, 3, 0, 1, 2, 3).view(1, 2, 3), None, reduction, 1
         )
     ],
     "batch_norm_update_stats": lambda d: _with_statistics(
@@ -143,43 +145,43 @@ _MULTIPLE: dict[str, Program] = {
     ],
     "resized_far_down": lambda d: _resized_with_gradients(d, 120, 9),
     "resized_far_up": lambda d: _resized_with_gradients(d, 5, 77),
-    "aminmax": lambda d: list(_x(d).aminmax(dim=1)),
-    "frexp": lambda d: list(torch.frexp(_x(d))),
-    "histogram": lambda d: torch.histc(_x(d), 5, -50, 50),
-    "bincount": lambda d: torch.bincount(_i(d, 0, 3, 3, 1), weights=ramp((4,)).to(d)),
-    "searchsorted": lambda d: torch.searchsorted(_i(d, 1, 3, 5), _i(d, 0, 3, 9)),
-    "bucketize": lambda d: torch.bucketize(_i(d, 0, 3, 9), _i(d, 1, 3, 5), right=True),
-    "logsumexp": lambda d: torch.logsumexp(_x(d), 1),
-    "norms": lambda d: [torch.linalg.vector_norm(_x(d), p) for p in (0, 1, 2, float("inf"))],
+    "aminmax": lambda d: list(x2(d).aminmax(dim=1)),
+    "frexp": lambda d: list(torch.frexp(x2(d))),
+    "histogram": lambda d: torch.histc(x2(d), 5, -50, 50),
+    "bincount": lambda d: torch.bincount(ints(d, 0, 3, 3, 1), weights=ramp((4,)).to(d)),
+    "searchsorted": lambda d: torch.searchsorted(ints(d, 1, 3, 5), ints(d, 0, 3, 9)),
+    "bucketize": lambda d: torch.bucketize(ints(d, 0, 3, 9), ints(d, 1, 3, 5), right=True),
+    "logsumexp": lambda d: torch.logsumexp(x2(d), 1),
+    "norms": lambda d: [torch.linalg.vector_norm(x2(d), p) for p in (0, 1, 2, float("inf"))],
     "norms_of_any_order": lambda d: [
         torch.linalg.vector_norm(x, p, dim)
-        for x in (_x(d) + 40, (_x(d) + 40).t())
+        for x in (x2(d) + 40, (x2(d) + 40).t())
         for p in (3, 0.5, -1, -2.5, float("-inf"))
         for dim in (None, 0, 1)
     ],
-    "cumulative": lambda d: [_x(d).cumsum(0), (_x(d) / 30).cumprod(1), _x(d).logcumsumexp(1)],
-    "quantile": lambda d: torch.quantile(_x(d), torch.tensor([0.25, 0.5], device=d), 1),
-    "argmax": lambda d: [_x(d).argmax(), _x(d).argmin(1)],
-    "isin": lambda d: torch.isin(_i(d, 1, 2, 3), _i(d, 2, 3)),
-    "tensordot": lambda d: torch.tensordot(_x3(d), _x3(d), dims=([1, 2], [1, 2])),
-    "roll_flip": lambda d: [_x(d).roll(2, 1), _x(d).flip(0), _x(d).rot90()],
-    "repeat_interleave": lambda d: _x(d).repeat_interleave(_i(d, 1, 0, 2, 1), 0),
-    "tril_triu": lambda d: [_x(d).tril(-1), _x(d).triu(1)],
-    "bitwise": lambda d: [_i(d, 12, 10) & _i(d, 10, 3), _i(d, 12) << 2, ~_i(d, 5)],
-    "division": lambda d: [_i(d, 7, -7) // 2, _i(d, 7, -7) % 3, torch.fmod(_i(d, 7, -7), 3)],
-    "comparison": lambda d: [_x(d) >= 0, torch.isclose(_x(d), _x(d)), torch.isnan(_x(d))],
-    "allclose_any": lambda d: [(_x(d) > 0).any(1), (_x(d) > -100).all()],
-    "lerp_clamp": lambda d: [_x(d).clamp(min=_x(d)[0]), torch.lerp(_x(d), -_x(d), 0.3)],
-    "cdist": lambda d: torch.cdist(_x(d) / 50, _x(d)[:2] / 50),
-    "cross": lambda d: torch.linalg.cross(_x3(d).transpose(1, 2), _x3(d).transpose(1, 2).flip(0)),
+    "cumulative": lambda d: [x2(d).cumsum(0), (x2(d) / 30).cumprod(1), x2(d).logcumsumexp(1)],
+    "quantile": lambda d: torch.quantile(x2(d), torch.tensor([0.25, 0.5], device=d), 1),
+    "argmax": lambda d: [x2(d).argmax(), x2(d).argmin(1)],
+    "isin": lambda d: torch.isin(ints(d, 1, 2, 3), ints(d, 2, 3)),
+    "tensordot": lambda d: torch.tensordot(x3(d), x3(d), dims=([1, 2], [1, 2])),
+    "roll_flip": lambda d: [x2(d).roll(2, 1), x2(d).flip(0), x2(d).rot90()],
+    "repeat_interleave": lambda d: x2(d).repeat_interleave(ints(d, 1, 0, 2, 1), 0),
+    "tril_triu": lambda d: [x2(d).tril(-1), x2(d).triu(1)],
+    "bitwise": lambda d: [ints(d, 12, 10) & ints(d, 10, 3), ints(d, 12) << 2, ~ints(d, 5)],
+    "division": lambda d: [ints(d, 7, -7) // 2, ints(d, 7, -7) % 3, torch.fmod(ints(d, 7, -7), 3)],
+    "comparison": lambda d: [x2(d) >= 0, torch.isclose(x2(d), x2(d)), torch.isnan(x2(d))],
+    "allclose_any": lambda d: [(x2(d) > 0).any(1), (x2(d) > -100).all()],
+    "lerp_clamp": lambda d: [x2(d).clamp(min=x2(d)[0]), torch.lerp(x2(d), -x2(d), 0.3)],
+    "cdist": lambda d: torch.cdist(x2(d) / 50, x2(d)[:2] / 50),
+    "cross": lambda d: torch.linalg.cross(x3(d).transpose(1, 2), x3(d).transpose(1, 2).flip(0)),
 }
 
 
 @check("operator/result", "OP-014", cases=tuple(_MULTIPLE))
 def operators_agree(dev: Device, case: str) -> None:
     """Reductions, sorting, searching and operators with several results agree with the CPU."""
-    with _filled_memory():
-        _agree(dev, _MULTIPLE[case], rtol=1e-5, atol=1e-5)
+    with filled_memory():
+        agree(dev, _MULTIPLE[case], rtol=1e-5, atol=1e-5)
 
 
 # ---- a number before a tensor ----
@@ -225,8 +227,8 @@ _NUMBER_FIRST_OUT = ("pow", "float_power", "xlogy")
 def operators_take_a_number_first(dev: Device, case: str) -> None:
     """Operators of a number and a tensor, in this order, agree with the CPU."""
     function, number, values = _NUMBER_FIRST[case]
-    with _filled_memory():
-        _agree(dev, lambda d: function(number, torch.tensor(values, device=d)))
+    with filled_memory():
+        agree(dev, lambda d: function(number, torch.tensor(values, device=d)))
 
 
 @check("operator/number_first_out", "OP-014", cases=_NUMBER_FIRST_OUT)
@@ -241,4 +243,4 @@ def operators_take_a_number_first_and_write(dev: Device, case: str) -> None:
         assert function(number, x, out=out) is out
         return out
 
-    _agree(dev, program)
+    agree(dev, program)

@@ -10,16 +10,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.api import Device, check, noise
-from torch_conformance.authoring.api import tensors as _tensors
-from torch_conformance.authoring.api import zeros_index as _zeros_index
+from torch_conformance.authoring.api import Device, check, noise, tensors, zeros_index
 from torch_conformance.checks.autograd import FUNCTIONS
-from torch_conformance.checks.operator._programs import attended as _attended
-from torch_conformance.checks.operator._programs import indices as _i
+from torch_conformance.checks.operator._programs import attended, ints
 
 
 def _bags(x: Tensor) -> Tensor:
-    return functional.embedding_bag(_i(x.device, 1, 0, 1), x, _i(x.device, 0, 2), mode="sum")
+    return functional.embedding_bag(ints(x.device, 1, 0, 1), x, ints(x.device, 0, 2), mode="sum")
 
 
 def _written(x: Tensor, write: Callable[[Tensor], Any]) -> Tensor:
@@ -50,14 +47,14 @@ _STREAMED: dict[str, Callable[[Tensor], Any]] = {
     "mv": lambda x: x @ x[0],
     "addmm": lambda x: torch.addmm(x[:, :2], x, x.t()),
     "baddbmm": lambda x: torch.baddbmm(x.view(2, 2, 2), x.view(2, 2, 2), x.view(2, 2, 2)),
-    "fused_attention": lambda x: _attended(*[x.view(1, 1, 4, 2)] * 3),
+    "fused_attention": lambda x: attended(*[x.view(1, 1, 4, 2)] * 3),
     "fused_attention_causal": lambda x: functional.scaled_dot_product_attention(
         x.view(1, 1, 4, 2), x.view(1, 1, 4, 2), x.view(1, 1, 4, 2), is_causal=True
     ),
-    "embedding": lambda x: functional.embedding(_i(x.device, 1, 0, 1), x),
+    "embedding": lambda x: functional.embedding(ints(x.device, 1, 0, 1), x),
     "embedding_bag": _bags,
-    "nll_loss": lambda x: functional.nll_loss(x, _i(x.device, 1, 3), x[0].detach().abs()),
-    "nll_loss_2d": lambda x: functional.nll_loss(_rows(x), _zeros_index(x, 1, 2, 2)),
+    "nll_loss": lambda x: functional.nll_loss(x, ints(x.device, 1, 3), x[0].detach().abs()),
+    "nll_loss_2d": lambda x: functional.nll_loss(_rows(x), zeros_index(x, 1, 2, 2)),
     "bce": lambda x: functional.binary_cross_entropy_with_logits(x, x.detach().sigmoid()),
     "smooth_l1": lambda x: functional.smooth_l1_loss(x, x.detach().flip(0)),
     "max_pool2d": lambda x: functional.max_pool2d(_rows(x), 2),
@@ -84,21 +81,21 @@ _STREAMED: dict[str, Callable[[Tensor], Any]] = {
     "masked_select": lambda x: x.masked_select(x > 0),
     "nonzero": lambda x: (x > 0).nonzero(),
     "unique": lambda x: x.detach().round().unique(),
-    "index_put": lambda x: _written(x, lambda y: y.index_put_((_i(y.device, 1),), x[:1], True)),
-    "index_add": lambda x: x.index_add(0, _i(x.device, 1, 1), x),
-    "index_copy": lambda x: x.index_copy(0, _i(x.device, 1, 0), x),
-    "index_fill": lambda x: x.index_fill(1, _i(x.device, 2), 5.0),
-    "index_select": lambda x: x.index_select(1, _i(x.device, 2, 0)),
-    "take": lambda x: x.take(_i(x.device, 7, 0, 3)),
-    "put": lambda x: x.put(_i(x.device, 7, 0), x[0, :2]),
-    "scatter": lambda x: x.scatter(1, _i(x.device, 3, 0, 1, 2).expand(2, 4), x),
-    "scatter_reduce": lambda x: x.scatter_reduce(1, _zeros_index(x, 2, 4), x, "amax"),
+    "index_put": lambda x: _written(x, lambda y: y.index_put_((ints(y.device, 1),), x[:1], True)),
+    "index_add": lambda x: x.index_add(0, ints(x.device, 1, 1), x),
+    "index_copy": lambda x: x.index_copy(0, ints(x.device, 1, 0), x),
+    "index_fill": lambda x: x.index_fill(1, ints(x.device, 2), 5.0),
+    "index_select": lambda x: x.index_select(1, ints(x.device, 2, 0)),
+    "take": lambda x: x.take(ints(x.device, 7, 0, 3)),
+    "put": lambda x: x.put(ints(x.device, 7, 0), x[0, :2]),
+    "scatter": lambda x: x.scatter(1, ints(x.device, 3, 0, 1, 2).expand(2, 4), x),
+    "scatter_reduce": lambda x: x.scatter_reduce(1, zeros_index(x, 2, 4), x, "amax"),
     "flip": lambda x: x.flip(1),
     "roll": lambda x: x.roll(1, 1),
     "tril": lambda x: x.tril(),
     "diag_embed": lambda x: x.diag_embed(),
     "repeat": lambda x: x.repeat(2, 3),
-    "repeat_interleave": lambda x: x.repeat_interleave(_i(x.device, 2, 1), 0),
+    "repeat_interleave": lambda x: x.repeat_interleave(ints(x.device, 2, 1), 0),
     "stack": lambda x: torch.stack([x, x]),
     "transposed": lambda x: x.t().contiguous(),
     "cummax": lambda x: x.cummax(1).values,
@@ -141,7 +138,7 @@ _STREAMED: dict[str, Callable[[Tensor], Any]] = {
 def _with_gradient(function: Callable[[Tensor], Any], x: Tensor) -> list[Tensor]:
     """What the function returns; if it has a derivative, its gradient, too."""
     x = x.detach().requires_grad_()
-    results = _tensors(function(x))
+    results = tensors(function(x))
     first = results[0]
     if not first.requires_grad:
         return results

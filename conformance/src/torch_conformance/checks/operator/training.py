@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.api import Device, check, noise
-from torch_conformance.authoring.api import agree as _agree
+from torch_conformance.authoring.api import Device, agree, check, noise
 from torch_conformance.authoring.backend import first_line
 from torch_conformance.authoring.refusal import NOT_FUSED, refuses
 
@@ -53,7 +52,7 @@ OPTIMIZERS: dict[str, Callable[[list[Any]], torch.optim.Optimizer]] = {
 @check("operator/train", "OP-018", cases=tuple(OPTIMIZERS))
 def a_training_loop_equals_the_cpus(dev: Device, case: str) -> None:
     """Losses and parameters of three steps with this optimizer agree with the CPU."""
-    _agree(dev, lambda device: train(device, OPTIMIZERS[case]), rtol=1e-3, atol=1e-4)
+    agree(dev, lambda device: train(device, OPTIMIZERS[case]), rtol=1e-3, atol=1e-4)
 
 
 @check("operator/train_fused", "OP-019", cases=("adam", "adamw", "sgd", "adagrad"))
