@@ -26,16 +26,16 @@ STREAMS = 4
 SIZES = (1, 255, 4097, 300_000)
 SEEDS = range(12)
 
-#: How many calls of each lane are over, by its number.
+#: How many calls of each track are over, by its number.
 Clock = dict[int, int]
 
 
 def _join(clock: Clock, other: Clock) -> None:
-    for lane, count in other.items():
-        clock[lane] = max(clock.get(lane, 0), count)
+    for track, count in other.items():
+        clock[track] = max(clock.get(track, 0), count)
 
 
-class Lane:
+class Track:
     """A stream, and which calls are over before its next one."""
 
     def __init__(self, number: int, device: int, stream: int) -> None:
@@ -61,7 +61,7 @@ class Raised(NamedTuple):
     """A host function, and the call that it is."""
 
     flag: Flag
-    lane: int
+    track: int
     place: int
 
 
@@ -83,8 +83,8 @@ class Program:
         self._host: Clock = {}
         self._events: list[Recorded] = []
         self._flags: list[Raised] = []
-        self._lanes = [
-            Lane(number, device, hal.stream(device))
+        self._tracks = [
+            Track(number, device, hal.stream(device))
             for number, device in enumerate(device for device in devices for _ in range(STREAMS))
         ]
         self._blocks = [self._new(device) for device in devices for _ in range(BLOCKS)]
@@ -114,175 +114,175 @@ class Program:
 
     # ---- order ----
 
-    def _lane(self, device: int | None = None) -> Lane:
+    def _track(self, device: int | None = None) -> Track:
         return self._random.choice(
-            [lane for lane in self._lanes if device is None or lane.device == device]
+            [track for track in self._tracks if device is None or track.device == device]
         )
 
-    def _order(self, lane: Lane, *, reads: list[Block], writes: list[Block]) -> None:
-        """Let the next call of a lane come after those that it has to come after."""
+    def _order(self, track: Track, *, reads: list[Block], writes: list[Block]) -> None:
+        """Let the next call of a track come after those that it has to come after."""
         before = {step for block in [*reads, *writes] for step in block.writes}
         before |= {step for block in writes for step in block.reads}
         for number, count in sorted(before):
             way = self._random.randrange(4)
-            if max(lane.clock.get(number, 0), self._host.get(number, 0)) < count:
-                self._come_after(lane, self._lanes[number], way)
+            if max(track.clock.get(number, 0), self._host.get(number, 0)) < count:
+                self._come_after(track, self._tracks[number], way)
 
-    def _come_after(self, lane: Lane, other: Lane, way: int) -> None:
+    def _come_after(self, track: Track, other: Track, way: int) -> None:
         if way == 0:
             self._hal.synchronize(other.stream)
             self._know(other.clock)
             return
         event = self._hal.event(device=other.device)
         self._hal.record(event, other.stream)
-        self._hal.wait(lane.stream, event)
+        self._hal.wait(track.stream, event)
         if way == 1:
             self._hal.ok(self._hal.api.event_destroy(event))
         else:
             self._events.append(Recorded(event, other.device, dict(other.clock)))
-        _join(lane.clock, other.clock)
+        _join(track.clock, other.clock)
 
     def _know(self, clock: Clock) -> None:
         """The host has seen that these calls are over."""
         _join(self._host, clock)
         for raised in self._flags:
-            if self._host.get(raised.lane, 0) >= raised.place:
+            if self._host.get(raised.track, 0) >= raised.place:
                 assert raised.flag.times() == 1, "a call was over before a host function in front"
 
     # ---- calls ----
 
     def _new(self, device: int) -> Block:
         block = Block(device, self._hal.malloc(self._size, device))
-        self._set(block, self._lane(device))
+        self._set(block, self._track(device))
         return block
 
-    def _set(self, block: Block, lane: Lane) -> None:
+    def _set(self, block: Block, track: Track) -> None:
         value = self._random.randrange(256)
-        self._hal.memset(block.address, value, self._size, lane.stream)
+        self._hal.memset(block.address, value, self._size, track.stream)
         block.expected = bytes([value]) * self._size
-        block.writes, block.reads = {lane.step()}, set()
+        block.writes, block.reads = {track.step()}, set()
 
     def _fill(self) -> None:
         block = self._random.choice(self._blocks)
-        lane = self._lane(block.device)
-        self._order(lane, reads=[], writes=[block])
-        self._set(block, lane)
+        track = self._track(block.device)
+        self._order(track, reads=[], writes=[block])
+        self._set(block, track)
 
     def _copy(self) -> None:
         """Of a part of a block, within a device or between two."""
         source, target = self._random.sample(self._blocks, 2)
-        lane = self._lane(self._random.choice((source.device, target.device)))
+        track = self._track(self._random.choice((source.device, target.device)))
         begin, end = sorted(self._random.randrange(self._size + 1) for _ in range(2))
-        self._order(lane, reads=[source], writes=[target])
+        self._order(track, reads=[source], writes=[target])
         self._hal.copy(
             target.address + begin,
             source.address + begin,
             end - begin,
             MemcpyKind.DEVICE_TO_DEVICE,
-            lane.stream,
+            track.stream,
         )
         old = target.expected
         target.expected = old[:begin] + source.expected[begin:end] + old[end:]
-        step = lane.step()
+        step = track.step()
         source.reads.add(step)
         target.writes, target.reads = {step}, set()
 
     def _write(self) -> None:
         block = self._random.choice(self._blocks)
-        lane, data = self._lane(block.device), self._random.randbytes(self._size)
-        self._order(lane, reads=[], writes=[block])
+        track, data = self._track(block.device), self._random.randbytes(self._size)
+        self._order(track, reads=[], writes=[block])
         if self._pins and self._random.randrange(2):
             host = self._hal.host_malloc(self._size)
             ctypes.memmove(host, data, self._size)
             kind = MemcpyKind.HOST_TO_DEVICE
-            self._hal.copy(block.address, host, self._size, kind, lane.stream)
+            self._hal.copy(block.address, host, self._size, kind, track.stream)
         else:
-            self._hal.write(block.address, data, lane.stream)
+            self._hal.write(block.address, data, track.stream)
         block.expected = data
-        block.writes, block.reads = {lane.step()}, set()
+        block.writes, block.reads = {track.step()}, set()
 
     def _record(self) -> None:
         """A new event, or one again that was recorded before."""
-        lane = self._lane()
-        old = [each for each in self._events if each.device == lane.device]
+        track = self._track()
+        old = [each for each in self._events if each.device == track.device]
         if old and self._random.randrange(2):
             again = self._random.choice(old)
             self._events.remove(again)
             event = again.event
         else:
-            event = self._hal.event(device=lane.device)
-        self._hal.record(event, lane.stream)
-        self._events.append(Recorded(event, lane.device, dict(lane.clock)))
+            event = self._hal.event(device=track.device)
+        self._hal.record(event, track.stream)
+        self._events.append(Recorded(event, track.device, dict(track.clock)))
 
     def _wait(self) -> None:
-        lane = self._lane()
+        track = self._track()
         if self._events:
             recorded = self._random.choice(self._events)
-            self._hal.wait(lane.stream, recorded.event)
-            _join(lane.clock, recorded.clock)
+            self._hal.wait(track.stream, recorded.event)
+            _join(track.clock, recorded.clock)
 
     def _ask(self) -> None:
         """What an event or a stream says is over need not be waited for."""
-        lane = self._lane()
+        track = self._track()
         if self._events:
             recorded = self._random.choice(self._events)
             if self._hal.event_query(recorded.event) == Status.OK:
                 self._know(recorded.clock)
-        if self._hal.query(lane.stream) == Status.OK:
-            self._know(lane.clock)
+        if self._hal.query(track.stream) == Status.OK:
+            self._know(track.clock)
 
     def _synchronize(self) -> None:
-        lane, what = self._lane(), self._random.randrange(3)
+        track, what = self._track(), self._random.randrange(3)
         if what == 0 and self._events:
             recorded = self._random.choice(self._events)
             self._hal.ok(self._hal.api.event_synchronize(recorded.event))
             self._know(recorded.clock)
         elif what == 1:
-            self._hal.synchronize(lane.stream)
-            self._know(lane.clock)
+            self._hal.synchronize(track.stream)
+            self._know(track.clock)
         else:
-            self._hal.ok(self._hal.api.device_synchronize(lane.device))
-            for each in self._lanes:
-                if each.device == lane.device:
+            self._hal.ok(self._hal.api.device_synchronize(track.device))
+            for each in self._tracks:
+                if each.device == track.device:
                     self._know(each.clock)
 
     def _raise(self) -> None:
-        lane = self._lane()
-        flag = self._hal.flag(lane.stream)
-        self._flags.append(Raised(flag, *lane.step()))
+        track = self._track()
+        flag = self._hal.flag(track.stream)
+        self._flags.append(Raised(flag, *track.step()))
 
     def _renew_block(self) -> None:
         """free() waits for the device itself; only other devices have to be waited for."""
         place = self._random.randrange(len(self._blocks))
         block = self._blocks[place]
         for number, count in sorted(block.writes | block.reads):
-            lane = self._lanes[number]
-            if lane.device != block.device and self._host.get(number, 0) < count:
-                self._hal.synchronize(lane.stream)
-                self._know(lane.clock)
+            track = self._tracks[number]
+            if track.device != block.device and self._host.get(number, 0) < count:
+                self._hal.synchronize(track.stream)
+                self._know(track.clock)
         self._hal.free(block.address)
         self._blocks[place] = self._new(block.device)
 
     def _renew_stream(self) -> None:
         """Another stream in the place of one whose work goes on."""
-        lane = self._lane()
-        event, stream = self._hal.event(device=lane.device), self._hal.stream(lane.device)
-        self._hal.record(event, lane.stream)
+        track = self._track()
+        event, stream = self._hal.event(device=track.device), self._hal.stream(track.device)
+        self._hal.record(event, track.stream)
         self._hal.wait(stream, event)
-        self._hal.ok(self._hal.api.stream_destroy(lane.stream))
+        self._hal.ok(self._hal.api.stream_destroy(track.stream))
         self._hal.ok(self._hal.api.event_destroy(event))
-        lane.stream = stream
+        track.stream = stream
 
     def _delay(self) -> None:
-        lane = self._lane()
+        track = self._track()
         arguments = kernels.delay(self._random.choice((0.1, 1.0, 3.0)))
-        self._hal.launch("delay", arguments, lane.stream, lane.device)
-        lane.step()
+        self._hal.launch("delay", arguments, track.stream, track.device)
+        track.step()
 
     def _contents(self, block: Block) -> bytes:
-        lane = self._lane(block.device)
-        self._order(lane, reads=[block], writes=[])
-        return self._hal.read(block.address, self._size, lane.stream)
+        track = self._track(block.device)
+        self._order(track, reads=[block], writes=[])
+        return self._hal.read(block.address, self._size, track.stream)
 
 
 @covers("HAL-098")

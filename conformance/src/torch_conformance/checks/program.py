@@ -40,7 +40,7 @@ def _join(clock: Clock, other: Clock) -> None:
         clock[stream] = max(clock.get(stream, 0), count)
 
 
-class _Lane:
+class _Track:
     """A stream, and what is over before its next step."""
 
     def __init__(self, number: int, stream: torch.Stream) -> None:
@@ -56,9 +56,9 @@ class _Lane:
 class _Value:
     """A tensor, what it has to be, and the steps that touch it."""
 
-    def __init__(self, tensor: Tensor, expected: Tensor, home: _Lane) -> None:
+    def __init__(self, tensor: Tensor, expected: Tensor, home: _Track) -> None:
         self.tensor, self.expected, self.home = tensor, expected, home
-        self.stream = home.stream  # of its memory; the lane may get another one
+        self.stream = home.stream  # of its memory; the track may get another one
         self.writes: set[Step] = set()
         self.reads: set[Step] = set()
         self.history: list[str] = []
@@ -72,16 +72,16 @@ class _Program:
         self._random = random.Random(seed)
         self._size = SIZES[seed % len(SIZES)]
         self._host: Clock = {}  # what the host has waited for
-        self._lanes: list[_Lane] = []
+        self._tracks: list[_Track] = []
         self._numbers = 0
         self._events: list[tuple[torch.Event, Clock]] = []
         self._downloads: list[tuple[Tensor, Tensor, torch.Event, Step]] = []
         for index in indices:
-            self._add_lane(dev.current_stream(index))
+            self._add_track(dev.current_stream(index))
             for _ in range(STREAMS - 1):
-                self._add_lane(dev.stream(index))
+                self._add_track(dev.stream(index))
         self._values = [
-            self._new(self._lane_of(index), self._noise())
+            self._new(self._track_of(index), self._noise())
             for index in indices
             for _ in range(VALUES)
         ]
@@ -126,20 +126,20 @@ class _Program:
         first = self._random.randrange(MASK)
         return (torch.arange(self._size, dtype=torch.int32) * 31 + first) & MASK
 
-    def _add_lane(self, stream: torch.Stream) -> _Lane:
+    def _add_track(self, stream: torch.Stream) -> _Track:
         self._numbers += 1
-        lane = _Lane(self._numbers, stream)
-        self._lanes.append(lane)
-        return lane
+        track = _Track(self._numbers, stream)
+        self._tracks.append(track)
+        return track
 
-    def _lane_of(self, index: int) -> _Lane:
-        return self._random.choice([lane for lane in self._lanes if lane.index == index])
+    def _track_of(self, index: int) -> _Track:
+        return self._random.choice([track for track in self._tracks if track.index == index])
 
-    def _new(self, lane: _Lane, expected: Tensor) -> _Value:
-        with lane.stream:
-            tensor = expected.to(lane.stream.device)
-        value = _Value(tensor, expected, lane)
-        self._touch("made", lane, writes=[value])
+    def _new(self, track: _Track, expected: Tensor) -> _Value:
+        with track.stream:
+            tensor = expected.to(track.stream.device)
+        value = _Value(tensor, expected, track)
+        self._touch("made", track, writes=[value])
         return value
 
     def _pick(self) -> _Value:
@@ -150,54 +150,54 @@ class _Program:
 
     # ---- order ----
 
-    def _is_over(self, lane: _Lane, step: Step) -> bool:
+    def _is_over(self, track: _Track, step: Step) -> bool:
         number, count = step
-        return max(lane.clock.get(number, 0), self._host.get(number, 0)) >= count
+        return max(track.clock.get(number, 0), self._host.get(number, 0)) >= count
 
-    def _order(self, lane: _Lane, *, reads: list[_Value], writes: list[_Value]) -> None:
+    def _order(self, track: _Track, *, reads: list[_Value], writes: list[_Value]) -> None:
         """Let the next step of a stream come after those that it has to come after."""
         before = {step for value in [*reads, *writes] for step in value.writes}
         before |= {step for value in writes for step in value.reads}
         for number, count in sorted(before):
             way = self._random.randrange(4)
-            if not self._is_over(lane, (number, count)):
-                self._come_after(lane, number, way)
+            if not self._is_over(track, (number, count)):
+                self._come_after(track, number, way)
 
-    def _come_after(self, lane: _Lane, number: int, way: int) -> None:
-        other = next(each for each in self._lanes if each.number == number)
+    def _come_after(self, track: _Track, number: int, way: int) -> None:
+        other = next(each for each in self._tracks if each.number == number)
         if way == 0:
             other.stream.synchronize()
             _join(self._host, other.clock)
             return
         if way == 1:
-            lane.stream.wait_stream(other.stream)
+            track.stream.wait_stream(other.stream)
         else:
             event = self._dev.event()
             event.record(other.stream)
             if way == 2:
                 self._events.append((event, dict(other.clock)))
-            lane.stream.wait_event(event)
-        _join(lane.clock, other.clock)
+            track.stream.wait_event(event)
+        _join(track.clock, other.clock)
 
     def _touch(
         self,
         what: str,
-        lane: _Lane,
+        track: _Track,
         *,
         reads: list[_Value] | None = None,
         writes: list[_Value] | None = None,
     ) -> Step:
         """Note that the step of a stream which was just queued touches values."""
-        step = lane.step()
+        step = track.step()
         for value in reads or []:
             value.reads.add(step)
         for value in writes or []:
             value.writes = {step}
             value.reads.clear()
-            value.history.append(f"{what} on stream {lane.number}")
+            value.history.append(f"{what} on stream {track.number}")
         for value in [*(reads or []), *(writes or [])]:
-            if value.stream != lane.stream and value.home.index == lane.index:
-                value.tensor.record_stream(lane.stream)
+            if value.stream != track.stream and value.home.index == track.index:
+                value.tensor.record_stream(track.stream)
         return step
 
     # ---- steps ----
@@ -205,28 +205,28 @@ class _Program:
     def _change(self) -> None:
         """x = 5 x + y, in the elements of a slice."""
         x = self._pick()
-        y, lane = self._pick_on(x.home.index), self._lane_of(x.home.index)
+        y, track = self._pick_on(x.home.index), self._track_of(x.home.index)
         step = self._random.choice((1, 1, 2, 3))
-        self._order(lane, reads=[y], writes=[x])
-        with lane.stream:
+        self._order(track, reads=[y], writes=[x])
+        with track.stream:
             x.tensor[::step].mul_(5).add_(y.tensor[::step]).bitwise_and_(MASK)
         x.expected = x.expected.clone()  # a pending download is compared with what it was
         x.expected[::step].mul_(5).add_(y.expected[::step]).bitwise_and_(MASK)
-        self._touch("changed", lane, reads=[y], writes=[x])
+        self._touch("changed", track, reads=[y], writes=[x])
 
     def _renew(self) -> None:
         """A new tensor in the place of one that is freed, while both are in use on the device."""
         place = self._random.randrange(len(self._values))
         x = self._values[place]
-        y, lane = self._pick_on(x.home.index), self._lane_of(x.home.index)
-        self._order(lane, reads=[x, y], writes=[])
-        with lane.stream:
+        y, track = self._pick_on(x.home.index), self._track_of(x.home.index)
+        self._order(track, reads=[x, y], writes=[])
+        with track.stream:
             tensor = x.tensor * 3 + y.tensor
             tensor &= MASK
-        self._touch("read", lane, reads=[x, y])
-        new = _Value(tensor, (x.expected * 3 + y.expected) & MASK, lane)
-        new.writes = {(lane.number, lane.clock[lane.number])}
-        new.history = [*x.history, f"renewed on stream {lane.number}"]
+        self._touch("read", track, reads=[x, y])
+        new = _Value(tensor, (x.expected * 3 + y.expected) & MASK, track)
+        new.writes = {(track.number, track.clock[track.number])}
+        new.history = [*x.history, f"renewed on stream {track.number}"]
         self._values[place] = new
 
     def _copy(self) -> None:
@@ -234,37 +234,37 @@ class _Program:
         x, y = self._pick(), self._pick()
         if x is y:
             return
-        lanes = [self._lane_of(index) for index in dict.fromkeys((x.home.index, y.home.index))]
-        for lane in lanes:
-            self._order(lane, reads=[x], writes=[y])
+        tracks = [self._track_of(index) for index in dict.fromkeys((x.home.index, y.home.index))]
+        for track in tracks:
+            self._order(track, reads=[x], writes=[y])
         with ExitStack() as streams:
-            for lane in lanes:
-                streams.enter_context(lane.stream)
+            for track in tracks:
+                streams.enter_context(track.stream)
             y.tensor.copy_(x.tensor, non_blocking=True)
         y.expected = x.expected
-        steps = [self._touch("copied", lane, reads=[x], writes=[y]) for lane in lanes]
+        steps = [self._touch("copied", track, reads=[x], writes=[y]) for track in tracks]
         y.writes = set(steps)
 
     def _upload(self) -> None:
         """From host memory, pinned where that is possible, which is freed at once."""
         y = self._pick()
-        lane, data = self._lane_of(y.home.index), self._noise()
-        self._order(lane, reads=[], writes=[y])
-        with lane.stream:
+        track, data = self._track_of(y.home.index), self._noise()
+        self._order(track, reads=[], writes=[y])
+        with track.stream:
             y.tensor.copy_(self._pinned(data), non_blocking=True)
         y.expected = data
-        self._touch("uploaded", lane, writes=[y])
+        self._touch("uploaded", track, writes=[y])
 
     def _download(self) -> None:
         """To host memory that is looked at later."""
         x = self._pick()
-        lane, event = self._lane_of(x.home.index), self._dev.event()
-        self._order(lane, reads=[x], writes=[])
+        track, event = self._track_of(x.home.index), self._dev.event()
+        self._order(track, reads=[x], writes=[])
         target = self._pinned(torch.zeros(self._size, dtype=torch.int32))
-        with lane.stream:
+        with track.stream:
             target.copy_(x.tensor, non_blocking=True)
-        step = self._touch("downloaded", lane, reads=[x])
-        event.record(lane.stream)
+        step = self._touch("downloaded", track, reads=[x])
+        event.record(track.stream)
         self._downloads.append((target, x.expected, event, step))
 
     def _pinned(self, data: Tensor) -> Tensor:
@@ -282,69 +282,69 @@ class _Program:
     def _read(self) -> None:
         """A number, which the host waits for."""
         x = self._pick()
-        lane, at = self._lane_of(x.home.index), self._random.randrange(self._size)
-        self._order(lane, reads=[x], writes=[])
-        with lane.stream:
+        track, at = self._track_of(x.home.index), self._random.randrange(self._size)
+        self._order(track, reads=[x], writes=[])
+        with track.stream:
             found = x.tensor[at].item()
-        _join(self._host, lane.clock)
-        self._touch("read", lane, reads=[x])
+        _join(self._host, track.clock)
+        self._touch("read", track, reads=[x])
         assert found == x.expected[at].item(), self._why(x, f"element {at} is {found}")
 
     def _record(self) -> None:
         """A new event, or one that was recorded before."""
-        lane = self._random.choice(self._lanes)
+        track = self._random.choice(self._tracks)
         old = self._random.randrange(2) == 0
         place = self._random.randrange(len(self._events)) if self._events else -1
-        same_device = place >= 0 and self._events[place][0].device == lane.stream.device
+        same_device = place >= 0 and self._events[place][0].device == track.stream.device
         again = old and same_device
         event = self._events.pop(place)[0] if again else self._dev.event()
-        event.record(lane.stream)
-        self._events.append((event, dict(lane.clock)))
+        event.record(track.stream)
+        self._events.append((event, dict(track.clock)))
 
     def _wait(self) -> None:
-        lane = self._random.choice(self._lanes)
+        track = self._random.choice(self._tracks)
         if not self._events:
             return
         event, clock = self._random.choice(self._events)
-        lane.stream.wait_event(event)
-        _join(lane.clock, clock)
+        track.stream.wait_event(event)
+        _join(track.clock, clock)
 
     def _ask(self) -> None:
         """What an event or a stream says is over need not be waited for."""
-        lane = self._random.choice(self._lanes)
+        track = self._random.choice(self._tracks)
         if self._events:
             event, clock = self._random.choice(self._events)
             if event.query():
                 _join(self._host, clock)
-        if lane.stream.query():
-            _join(self._host, lane.clock)
+        if track.stream.query():
+            _join(self._host, track.clock)
 
     def _synchronize(self) -> None:
-        lane, what = self._random.choice(self._lanes), self._random.randrange(3)
+        track, what = self._random.choice(self._tracks), self._random.randrange(3)
         if what == 0 and self._events:
             event, clock = self._random.choice(self._events)
             event.synchronize()
             _join(self._host, clock)
         elif what == 1:
-            lane.stream.synchronize()
-            _join(self._host, lane.clock)
+            track.stream.synchronize()
+            _join(self._host, track.clock)
         else:
-            self._dev.synchronize(lane.index)
-            for each in self._lanes:
-                if each.index == lane.index:
+            self._dev.synchronize(track.index)
+            for each in self._tracks:
+                if each.index == track.index:
                     _join(self._host, each.clock)
 
     def _new_stream(self) -> None:
         """In the place of one whose work may go on, and which nobody holds then."""
-        lane = self._random.choice(self._lanes)
-        new = self._dev.stream(lane.index)
-        new.wait_stream(lane.stream)
-        _join(lane.clock, self._host)
-        lane.stream = new
+        track = self._random.choice(self._tracks)
+        new = self._dev.stream(track.index)
+        new.wait_stream(track.stream)
+        _join(track.clock, self._host)
+        track.stream = new
 
     def _delay(self) -> None:
-        lane, ms = self._random.choice(self._lanes), self._random.choice((0.2, 1.0, 3.0))
-        with lane.stream:
+        track, ms = self._random.choice(self._tracks), self._random.choice((0.2, 1.0, 3.0))
+        with track.stream:
             self._dev.delay(ms)
 
     # ---- results ----
@@ -428,18 +428,18 @@ class _Recipe:
         for side in streams[1:]:
             side.wait_stream(streams[0])
         touched: dict[int, dict[int, torch.Event]] = {}  # by value, then by stream
-        for kind, x, y, lane in self._steps:
-            stream = streams[lane]
+        for kind, x, y, track in self._steps:
+            stream = streams[track]
             events = [e for value in {x, y} for e in touched.get(value, {}).items()]
             for other, event in events:
-                if other != lane:
+                if other != track:
                     stream.wait_event(event)
             with stream:
                 _do(kind, values[x], values[y])
             event = dev.event()
             event.record(stream)
             for value in {x, y}:
-                touched.setdefault(value, {})[lane] = event
+                touched.setdefault(value, {})[track] = event
         for side in streams[1:]:
             streams[0].wait_stream(side)
 
