@@ -15,11 +15,12 @@ import torch_conformance.checks
 from torch_conformance.authoring.api import in_thread, raised
 from torch_conformance.authoring.device import run_forked
 from torch_conformance.authoring.device_module import DeviceModule
+from torch_conformance.authoring.discovery import chapter_of
 from torch_conformance.spec.reason import Unsupported
 
 CHECKS = pathlib.Path(torch_conformance.checks.__file__).parent
 #: The chapters that require names of the module; all others only use them.
-REQUIRING = {"memory.py", "registration.py", "smoke.py"}
+REQUIRING = {"memory", "registration", "smoke"}
 
 
 def module() -> Any:
@@ -48,7 +49,7 @@ def test_a_missing_name_ends_a_check_as_unsupported(use: str) -> None:
 
 def test_only_the_chapters_that_require_names_look_at_the_bare_module() -> None:
     looking = {
-        path.name
+        chapter_of(path)
         for path in CHECKS.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and node.attr == "bare_module"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import pytest
@@ -295,3 +296,12 @@ def test_calls_on_several_streams_are_in_order(hal: Driver, seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_calls_on_streams_of_two_devices_are_in_order(hal: Driver, seed: int) -> None:
     Program(hal, seed + 100, [0, 1]).run()
+
+
+@covers("HAL-098", "HAL-140")
+@pytest.mark.parametrize("seed", range(4))
+def test_programs_of_several_threads_do_not_disturb_each_other(hal: Driver, seed: int) -> None:
+    devices = hal.count()
+    programs = [Program(hal, 4 * seed + each + 200, [each % devices]) for each in range(4)]
+    with ThreadPoolExecutor(len(programs)) as pool:
+        list(pool.map(Program.run, programs))
