@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -102,3 +103,19 @@ def settings(dev: Device, text: str) -> Iterator[None]:
         yield
     finally:
         torch._C._accelerator_setAllocatorSettings(former)
+
+
+@contextmanager
+def history(dev: Device, **options: Any) -> Iterator[Callable[[], dict[str, Any]]]:
+    """Allocations are recorded inside; gives what takes a snapshot."""
+    memory = torch.get_device_module(dev.type).memory
+    memory._record_memory_history(stacks="python", **options)
+    try:
+        yield memory._snapshot
+    finally:
+        memory._record_memory_history(None)
+
+
+def first_segments(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
+    """The segments of the first device."""
+    return [segment for segment in snapshot["segments"] if segment["device"] == 0]

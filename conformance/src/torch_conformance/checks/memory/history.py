@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -18,32 +16,18 @@ from torch_conformance.checks.memory._blocks import (
     allocate,
     allocated_bytes,
     exhaust,
+    first_segments,
+    history,
     on_first_device,
     reserved_bytes,
     settle,
 )
 
 
-@contextmanager
-def _history(dev: Device, **options: Any) -> Iterator[Callable[[], dict[str, Any]]]:
-    """Allocations are recorded inside; gives what takes a snapshot."""
-    memory = torch.get_device_module(dev.type).memory
-    memory._record_memory_history(stacks="python", **options)
-    try:
-        yield memory._snapshot
-    finally:
-        memory._record_memory_history(None)
-
-
-def _segments(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
-    """The segments of the first device."""
-    return [segment for segment in snapshot["segments"] if segment["device"] == 0]
-
-
 def _in_use(snapshot: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """The blocks of tensors on the first device, by address."""
     found = {}
-    for segment in _segments(snapshot):
+    for segment in first_segments(snapshot):
         address = segment["address"]
         for block in segment["blocks"]:
             if block["state"] == "active_allocated":
@@ -55,7 +39,7 @@ def _in_use(snapshot: dict[str, Any]) -> dict[int, dict[str, Any]]:
 @check("memory/history:replayed", "MEM-052", needs=("memory_history",))
 def replaying_the_history_gives_the_blocks_in_use(dev: Device) -> None:
     """Allocations minus frees are the blocks that were taken since recording began."""
-    with on_first_device(dev), _history(dev) as snapshot:
+    with on_first_device(dev), history(dev) as snapshot:
         before = _in_use(snapshot())
         kept = [allocate(dev, 1000 * (index + 1)) for index in range(24)]
         del kept[::3]
@@ -77,7 +61,7 @@ def replaying_the_history_gives_the_blocks_in_use(dev: Device) -> None:
 @check("memory/history:stacks", "MEM-053", needs=("memory_history",))
 def the_history_names_the_line_that_allocated(dev: Device) -> None:
     """The innermost frame of ours, of an allocation and of its block, is the one that allocated."""
-    with on_first_device(dev), _history(dev) as snapshot:
+    with on_first_device(dev), history(dev) as snapshot:
         kept = allocate(dev, 5000)
         found = snapshot()
     # Not by data_ptr(), which need not be the address that the history has.
@@ -107,7 +91,7 @@ def a_snapshot_adds_up_to_the_counters(dev: Device) -> None:
         dev.synchronize()
         found = snapshot()
         reserved, allocated = reserved_bytes(), allocated_bytes()
-    segments = _segments(found)
+    segments = first_segments(found)
     total = sum(segment["total_size"] for segment in segments)
     assert total == reserved, f"segments of {total} bytes, {reserved} reserved"
     in_use = sum(segment["allocated_size"] for segment in segments)
@@ -124,7 +108,7 @@ def a_snapshot_adds_up_to_the_counters(dev: Device) -> None:
 @check("memory/history:newest", "MEM-055", needs=("memory_history",))
 def a_short_history_has_the_newest_entries(dev: Device) -> None:
     """Of more entries than are kept the last are there, in order and with the time of the day."""
-    with on_first_device(dev), _history(dev, max_entries=8) as snapshot:
+    with on_first_device(dev), history(dev, max_entries=8) as snapshot:
         kept = [allocate(dev, 1000 * (index + 1)) for index in range(30)]
         entries = snapshot()["device_traces"][0]
         now = time.time() * 1e6
@@ -138,9 +122,9 @@ def a_short_history_has_the_newest_entries(dev: Device) -> None:
 
 
 @check("memory/history:out_of_memory", "MEM-056", needs=("memory_history", *LIMITED))
-def a_failed_allocation_is_in_the_history(dev: Device) -> None:
+def a_failed_allocation_is_in_thehistory(dev: Device) -> None:
     """Running out of memory is an entry `oom`, with what was asked for and what was free."""
-    with on_first_device(dev), _history(dev) as snapshot:
+    with on_first_device(dev), history(dev) as snapshot:
         total = torch.accelerator.get_memory_info(0)[1]
         exhaust(dev, 0)
         entries = snapshot()["device_traces"][0]
@@ -154,7 +138,7 @@ def a_failed_allocation_is_in_the_history(dev: Device) -> None:
 def recording_ends(dev: Device) -> None:
     """After recording neither the history nor the stacks of blocks grow."""
     with on_first_device(dev):
-        with _history(dev) as snapshot:
+        with history(dev) as snapshot:
             kept = [allocate(dev, 5000)]
         before = snapshot()
         kept.append(allocate(dev, 6000))
@@ -170,8 +154,8 @@ def recording_ends(dev: Device) -> None:
 @check("memory/history:segments", "MEM-058", needs=("memory_history", "empty_cache"))
 def the_history_has_what_the_driver_gave(dev: Device) -> None:
     """Segments that were taken and returned since recording began give the segments there are."""
-    with on_first_device(dev), _history(dev) as snapshot:
-        live = {s["address"]: s["total_size"] for s in _segments(snapshot())}
+    with on_first_device(dev), history(dev) as snapshot:
+        live = {s["address"]: s["total_size"] for s in first_segments(snapshot())}
         kept = allocate(dev, LARGE)
         gone = allocate(dev, 3 * LARGE)
         del gone
@@ -186,7 +170,7 @@ def the_history_has_what_the_driver_gave(dev: Device) -> None:
             taken += entry["size"]
         elif entry["action"] == "segment_free":
             returned += live.pop(entry["addr"])
-    assert live == {s["address"]: s["total_size"] for s in _segments(found)}
+    assert live == {s["address"]: s["total_size"] for s in first_segments(found)}
     assert taken >= kept.nbytes + 3 * LARGE, f"segments of {taken} bytes were taken"
     assert returned >= 3 * LARGE, f"segments of {returned} bytes were returned"
 
@@ -210,7 +194,7 @@ _CONTEXTS: dict[str, tuple[str | None, bool, bool, bool | None]] = {
 def the_history_has_the_stacks_that_were_asked_for(dev: Device, case: str) -> None:
     """Blocks, entries of allocations and entries of frees have a stack if `context` says so."""
     context, of_block, of_alloc, of_free = _CONTEXTS[case]
-    with on_first_device(dev), _history(dev, context=context) as snapshot:
+    with on_first_device(dev), history(dev, context=context) as snapshot:
         before = _in_use(snapshot())
         kept = allocate(dev, 5000)
         _freed(dev)
@@ -229,7 +213,7 @@ def the_history_has_the_stacks_that_were_asked_for(dev: Device, case: str) -> No
 @check("memory/history:stack_of_a_free", "MEM-060", needs=("memory_history",))
 def the_history_names_the_line_that_freed(dev: Device) -> None:
     """The innermost frame of ours, of a free, is the function that dropped the tensor."""
-    with on_first_device(dev), _history(dev) as snapshot:
+    with on_first_device(dev), history(dev) as snapshot:
         _freed(dev)
         entries = snapshot()["device_traces"][0]
     freed = [entry for entry in entries if entry["action"] == "free_requested"]
@@ -241,7 +225,7 @@ def the_history_names_the_line_that_freed(dev: Device) -> None:
 @check("memory/history:streams", "MEM-061", needs=("memory_history", "streams"))
 def the_history_names_the_stream_of_the_memory(dev: Device) -> None:
     """Entries and blocks of a side stream name one stream, those of the default stream another."""
-    with on_first_device(dev), _history(dev) as snapshot:
+    with on_first_device(dev), history(dev) as snapshot:
         kept = [allocate(dev, 5000)]
         with dev.stream():
             kept.append(allocate(dev, 6000))
@@ -252,7 +236,7 @@ def the_history_names_the_stream_of_the_memory(dev: Device) -> None:
     assert entries[0]["stream"] != entries[1]["stream"], f"both are of {entries[0]['stream']}"
     for entry in entries:
         within = [
-            s for s in _segments(found) if 0 <= entry["addr"] - s["address"] < s["total_size"]
+            s for s in first_segments(found) if 0 <= entry["addr"] - s["address"] < s["total_size"]
         ]
         streams = [segment["stream"] for segment in within]
         assert streams == [entry["stream"]], f"{entry['stream']}, but its segment has {streams}"
@@ -261,7 +245,7 @@ def the_history_names_the_stream_of_the_memory(dev: Device) -> None:
 @check("memory/history:shortest", "MEM-055", cases=("0", "1"), needs=("memory_history",))
 def the_shortest_history_has_an_entry_at_most(dev: Device, case: str) -> None:
     """A history of no entry, or of one, has one at most, and allocations go on."""
-    with on_first_device(dev), _history(dev, max_entries=int(case)) as snapshot:
+    with on_first_device(dev), history(dev, max_entries=int(case)) as snapshot:
         kept = [allocate(dev, 1000 * (index + 1)) for index in range(10)]
         entries = snapshot()["device_traces"][0]
         del kept
@@ -281,7 +265,7 @@ def the_history_has_the_allocations_of_all_threads(dev: Device) -> None:
                 # One call for many allocations, in which no thread waits for the interpreter.
                 torch._foreach_add(inputs, 1)
 
-    with on_first_device(dev), _history(dev, context=None) as snapshot:
+    with on_first_device(dev), history(dev, context=None) as snapshot:
         in_threads([work] * 4)
         entries = snapshot()["device_traces"][0]
     for action in ("alloc", "free_completed"):
