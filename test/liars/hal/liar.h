@@ -98,7 +98,7 @@ void streamQueryIsAlwaysTrue(puone_hal_api& table);
 void streamQueryIsNeverTrue(puone_hal_api& table);
 void streamSynchronizeDoesNothing(puone_hal_api& table);
 void waitEventDoesNothing(puone_hal_api& table);
-void everyFourthWaitIsForgotten(puone_hal_api& table);
+void oneWaitInFourIsForgotten(puone_hal_api& table);
 void streamsAreOneAndTheSame(puone_hal_api& table);
 void streamsWaitForTheDevice(puone_hal_api& table);
 void hostFunctionsAreDropped(puone_hal_api& table);

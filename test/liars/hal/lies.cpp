@@ -9,7 +9,7 @@ void tellTheTruth(puone_hal_api&) {}
 constexpr Lie kLies[] = {
     {"none", tellTheTruth},
     {"wait_event_does_nothing", waitEventDoesNothing},
-    {"every_fourth_wait_is_forgotten", everyFourthWaitIsForgotten},
+    {"one_wait_in_four_is_forgotten", oneWaitInFourIsForgotten},
     {"events_complete_at_once", eventsCompleteAtOnce},
     {"device_synchronize_does_nothing", deviceSynchronizeDoesNothing},
     {"query_always_true", streamQueryIsAlwaysTrue},

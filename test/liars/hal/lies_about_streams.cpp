@@ -42,7 +42,7 @@ void waitEventDoesNothing(puone_hal_api& table) {
   };
 }
 
-void everyFourthWaitIsForgotten(puone_hal_api& table) {
+void oneWaitInFourIsForgotten(puone_hal_api& table) {
   table.stream_wait_event = [](puone_stream stream, puone_event event) {
     static std::atomic<uint32_t> waits{0};
     if (stream == nullptr || event == nullptr || ++waits % 4 != 0) {

@@ -114,11 +114,12 @@ class _Draw:
 def _same(operands: Sequence[_Operand], found: Tensor, wanted: Tensor, what: str = "") -> None:
     """The same elements; a failure names the layout of the operands."""
     given = [(tuple(x.host.shape), x.host.stride(), x.host.dtype) for x in operands]
-    assert found.dtype == wanted.dtype, f"{found.dtype} instead of {wanted.dtype} {what}"
-    assert found.shape == wanted.shape, f"{found.shape} instead of {wanted.shape} {what}"
+    context = f"{what and ' ' + what}, of operands (shape, strides, dtype) {given}"
+    assert found.dtype == wanted.dtype, f"{found.dtype} instead of {wanted.dtype}{context}"
+    assert found.shape == wanted.shape, f"{found.shape} instead of {wanted.shape}{context}"
     host = found.detach().cpu()
     wrong = int((host != wanted.detach()).sum())
-    assert not wrong, f"{wrong} of {host.numel()} elements are wrong {what}, of operands {given}"
+    assert not wrong, f"{wrong} of {host.numel()} elements are wrong{context}"
 
 
 def _on_both(operands: Sequence[_Operand], call: Callable[..., Tensor], what: str = "") -> None:

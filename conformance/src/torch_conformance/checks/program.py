@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.api import Device, check, in_threads
+from torch_conformance.authoring.api import FULL, Device, check, in_threads
 
 STEPS = 120
 VALUES = 5
@@ -374,6 +374,20 @@ def _restored(dev: Device) -> Iterator[None]:
 
 
 _SEEDS = tuple(str(seed) for seed in range(12))
+
+
+#: More programs, for nights: the first seed of so many.
+_HUNDREDS = tuple(str(seed) for seed in range(1000, 2000, 100))
+
+
+@check(
+    "program/hundred", "PROG-001", cases=_HUNDREDS, needs=("streams", "record_stream"), breadth=FULL
+)
+def steps_of_many_programs_are_in_order(dev: Device, case: str) -> None:
+    """A hundred programs, on one device or on two, give what their steps give in turn."""
+    for seed in range(int(case), int(case) + 100):
+        with _restored(dev):
+            _Program(dev, seed, [*dict.fromkeys([0, seed % dev.count])]).run()
 
 
 @check("program/streams", "PROG-001", cases=_SEEDS, needs=("streams", "record_stream"))
