@@ -34,6 +34,7 @@ DESCRIPTOR: dict[str, Any] = {
     "adversarial_env": {"B": "{seed}"},
     "blocking_env": {"C": "1"},
     "stacks_env": {"D": "1"},
+    "no_device_env": {"E": ""},
     "start_method": "spawn",
     "single_process": True,
     "launcher": ["run", ""],
@@ -80,7 +81,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     ),
     "launcher": (3, None, "", "run", {}, [3], [None], ["\0"]),
     **dict.fromkeys(
-        ("env", "adversarial_env", "blocking_env", "stacks_env"),
+        ("env", "adversarial_env", "blocking_env", "stacks_env", "no_device_env"),
         (3, None, "a", ["a"], {"A": 1}, {"A": None}, {"A": "\0"}, {"A=": "b"}, {"": "b"}),
     ),
     **dict.fromkeys(

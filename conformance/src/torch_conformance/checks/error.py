@@ -869,6 +869,61 @@ def other_devices_work_beside_a_lost_one(dev: Device) -> None:
         dev.assert_equal(torch.ones(3, device=dev.device(0)) + 1, torch.full((3,), 2.0))
 
 
+def _freed_while_lost(dev: Device, x: torch.Tensor) -> None:
+    del x
+
+
+def _used_elsewhere(dev: Device, x: torch.Tensor) -> None:
+    with dev.stream(x.device.index) as stream:
+        dev.delay(LATE_MS)
+        x.fill_(5)
+        x.record_stream(stream)
+    del x
+
+
+#: What a program does with a tensor of a device just before the device is lost.
+_FREED: dict[str, Callable[[Device, torch.Tensor], None]] = {
+    "freed": _freed_while_lost,
+    "in_use": _used_elsewhere,
+}
+
+
+@check(
+    "error/device_lost_memory",
+    "ERR-025",
+    cases=_FREED,
+    needs=("fault_injection", "memory_stats", "record_stream", "streams", "delay"),
+    isolate=True,
+)
+def memory_of_a_lost_device_returns_with_it(dev: Device, case: str) -> None:
+    """Memory that is freed around the loss of a device can be used again once it is back."""
+    index = dev.count - 1
+
+    def make() -> torch.Tensor:
+        return torch.zeros(1 << 22, device=dev.device(index))
+
+    first = make()
+    dev.synchronize()
+    before = torch.accelerator.memory_allocated(index)
+    del first
+    with suppress(RuntimeError):  # the allocator may meet the loss
+        _FREED[case](dev, make())
+        dev.fault.device_lost(index)
+        for _ in range(3):
+            with suppress(RuntimeError):
+                make()
+        torch.accelerator.empty_cache()
+    dev.fault.reset()
+    for _ in range(3):
+        with suppress(RuntimeError):  # errors that are reported late
+            torch.accelerator.synchronize(index)
+            make()
+    again = make()
+    dev.assert_equal(again[:3] + 1, torch.ones(3))
+    allocated = torch.accelerator.memory_allocated(index)
+    assert allocated == before, f"{allocated - before} bytes have not returned"
+
+
 @check("error/device_lost:recovers", "ERR-025", needs=("fault_injection",), isolate=True)
 def a_device_that_is_back_computes(dev: Device) -> None:
     """Once the device is no longer lost it computes."""

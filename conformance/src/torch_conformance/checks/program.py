@@ -10,6 +10,7 @@ ways that users have. So the result is that of the steps one after another, howe
 from __future__ import annotations
 
 import gc
+import pickle
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.api import FULL, Device, check, in_threads
+from torch_conformance.authoring.api import FULL, Device, check, in_threads, why_ended
 
 STEPS = 120
 VALUES = 5
@@ -376,6 +377,12 @@ def _restored(dev: Device) -> Iterator[None]:
 _SEEDS = tuple(str(seed) for seed in range(12))
 
 
+def run_programs(dev: Device, first: int, count: int) -> None:
+    """Programs of so many seeds, on one device and on two, in this process."""
+    for seed in range(first, first + count):
+        _Program(dev, seed, [*dict.fromkeys([0, seed % dev.count])]).run()
+
+
 #: More programs, for nights: the first seed of so many.
 _HUNDREDS = tuple(str(seed) for seed in range(1000, 2000, 100))
 
@@ -385,9 +392,8 @@ _HUNDREDS = tuple(str(seed) for seed in range(1000, 2000, 100))
 )
 def steps_of_many_programs_are_in_order(dev: Device, case: str) -> None:
     """A hundred programs, on one device or on two, give what their steps give in turn."""
-    for seed in range(int(case), int(case) + 100):
-        with _restored(dev):
-            _Program(dev, seed, [*dict.fromkeys([0, seed % dev.count])]).run()
+    with _restored(dev):
+        run_programs(dev, int(case), 100)
 
 
 @check("program/streams", "PROG-001", cases=_SEEDS, needs=("streams", "record_stream"))
@@ -417,6 +423,27 @@ def programs_of_several_threads_do_not_disturb_each_other(dev: Device, case: str
 
     with _restored(dev):
         in_threads([partial(run, 4 * int(case) + each + 200) for each in range(4)])
+
+
+_ADVERSARIAL = """
+import pickle, sys
+from torch_conformance.authoring.device import Device
+from torch_conformance.checks import program
+descriptor, capabilities = pickle.loads(bytes.fromhex(sys.argv[1]))
+program.run_programs(Device(descriptor, capabilities=capabilities), {first}, {count})
+"""
+
+
+@check("program/schedule", "PROG-006", cases=("1", "2", "3"), needs=("streams", "record_stream"))
+def other_schedules_give_the_same(dev: Device, case: str) -> None:
+    """In the descriptor's adversarial_env, of a seed, programs give what their steps give."""
+    env = {k: v.replace("{seed}", case) for k, v in dev.descriptor.adversarial_env.items()}
+    if not env:
+        dev.unsupported("the descriptor has no adversarial_env")
+    given = pickle.dumps((dev.descriptor, dev.capabilities)).hex()
+    code = _ADVERSARIAL.format(first=100 * int(case), count=8)
+    done = dev.python(code, env=env, args=[given])
+    assert done.returncode == 0, why_ended(done)
 
 
 # ---- graphs ------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 import json
 import os
@@ -259,6 +260,35 @@ _MEMORY: dict[str, Member] = {
     ),
     "empty_cache": (lambda m: m.empty_cache(), _none),
 }
+
+
+def _is_of_module(value: Any) -> bool:
+    return {"Stream", "Event", "synchronize", "current_device"} <= set(value)
+
+
+#: What a module need not have; where it is there, it is what torch.cuda's is.
+_IF_THERE: dict[str, Member] = {
+    "device_of": (lambda m: m.device_of(torch.ones(1)), lambda v: hasattr(v, "__enter__")),
+    "device_memory_used": (lambda m: m.device_memory_used(), _is_index),
+    "host_empty_cache": (lambda m: m.host_empty_cache(), _none),
+    "ipc_collect": (lambda m: m.ipc_collect(), _none),
+    "is_bf16_supported": (lambda m: m.is_bf16_supported(), lambda v: isinstance(v, bool)),
+    "is_tf32_supported": (lambda m: m.is_tf32_supported(), lambda v: isinstance(v, bool)),
+    "can_device_access_peer": (
+        lambda m: m.can_device_access_peer(0, m.device_count() - 1),
+        lambda v: isinstance(v, (bool, int)),
+    ),
+    "get_per_process_memory_fraction": (
+        lambda m: m.get_per_process_memory_fraction(0),
+        lambda v: 0 < v <= 1,
+    ),
+    "memory_snapshot": (lambda m: m.memory_snapshot(), lambda v: isinstance(v, list)),
+    "memory_stats_as_nested_dict": (
+        lambda m: m.memory_stats_as_nested_dict(),
+        lambda v: "current" in v["allocated_bytes"]["all"],
+    ),
+    "__dir__": (dir, _is_of_module),
+}
 _SEEDING: dict[str, Member] = {
     "manual_seed_all": (lambda m: m.manual_seed_all(7), _none),
     "get_rng_state": (lambda m: m.get_rng_state(), _is_bytes),
@@ -306,6 +336,37 @@ def _verify_member(dev: Device, members: dict[str, Member], case: str) -> None:
             raise
         raise AssertionError(f"torch.{dev.type}: {error}") from error
     assert judge(value), f"torch.{dev.type}: {case} returned {value!r}"
+
+
+@check("registration/if_there", "REG-050", cases=_IF_THERE, needs=("accelerator",))
+def further_functions_are_those_of_cuda(dev: Device, case: str) -> None:
+    """A function that the module has by the name of one of torch.cuda's returns what that does."""
+    if not hasattr(dev.bare_module, case):
+        dev.unsupported(f"torch.{dev.type} has no {case}")
+    _verify_member(dev, _IF_THERE, case)
+
+
+@check("registration/if_there:memory_used", "REG-050", needs=("memory_stats",))
+def used_memory_grows_with_use(dev: Device) -> None:
+    """device_memory_used of a device grows with what is allocated there."""
+    if not hasattr(dev.bare_module, "device_memory_used"):
+        dev.unsupported(f"torch.{dev.type} has no device_memory_used")
+    index, size = dev.count - 1, 64 << 20
+    torch.accelerator.empty_cache()
+    before = dev.bare_module.device_memory_used(index)
+    x = torch.empty(size, dtype=torch.uint8, device=dev.device(index))
+    grown = dev.bare_module.device_memory_used(index) - before
+    assert size <= grown < 2 * size, f"by {grown} bytes for {x.nbytes}"
+
+
+@check("registration/if_there:repr", "REG-050", needs=("streams",))
+def streams_are_shown_with_their_device(dev: Device) -> None:
+    """The text of a stream of the device module names its device."""
+    if not hasattr(dev.bare_module, "Stream"):
+        dev.unsupported(f"torch.{dev.type} has no Stream")
+    for index in {0, dev.count - 1}:
+        stream = dev.bare_module.Stream(device=index)
+        assert str(stream.device) in repr(stream), repr(stream)
 
 
 def _random_state_kept(dev: Device) -> AbstractContextManager[None]:
@@ -984,6 +1045,59 @@ def the_first_call_initialises_the_device(dev: Device) -> None:
     assert expected, f"torch.rand as the first use: {tail(done.stderr)}"
     wrong = {call: told.get(call) for call in calls if told.get(call) != f"True {expected}"}
     assert not wrong, f"initialised, and drawn instead of {expected}: {wrong}{tail(done.stderr)}"
+
+
+_WITHOUT_DEVICE = """
+import json, torch
+D = {type!r}
+m = torch.get_device_module(D)
+torch.manual_seed(3)  # of every device there is
+told = [
+    m.is_available(),
+    m.device_count(),
+    torch.accelerator.is_available(),
+    torch.accelerator.device_count(),
+]
+said = []
+for use in {uses!r}:
+    try:
+        eval(use)
+        said.append([use, "nothing", ""])
+    except Exception as error:
+        said.append([use, type(error).__name__, str(error)])
+print("FOUND" + json.dumps([told, said, torch.ones(3).sum().item()]))
+"""
+#: What needs a device.
+_USES = ("torch.ones(2, device=D)", "torch.ones(2).to(D)", "m.synchronize()", "m.current_device()")
+
+
+@functools.cache
+def _found_without_device(dev: Device) -> list[Any]:
+    """What a fresh process finds where there is no device."""
+    env = dev.descriptor.no_device_env
+    if not env:
+        dev.unsupported("the descriptor has no no_device_env")
+    done = dev.python(_WITHOUT_DEVICE.format(type=dev.type, uses=_USES), env=env)
+    assert done.returncode == 0, why_ended(done)
+    found: list[Any] = json.loads(done.stdout.rpartition("FOUND")[2])
+    return found
+
+
+@check("registration/no_device:told", "REG-048", needs=("accelerator",))
+def where_there_is_no_device_the_module_says_so(dev: Device) -> None:
+    """Without a device none is available or counted; work on the CPU goes on."""
+    told, _, total = _found_without_device(dev)
+    assert told == [False, 0, False, 0], f"(module, its count, accelerator, its count): {told}"
+    assert total == 3, f"torch.ones(3).sum() on the CPU is {total}"
+
+
+@check("registration/no_device:raised", "REG-049", needs=("accelerator",))
+def where_there_is_no_device_its_use_raises(dev: Device) -> None:
+    """Without a device each use raises RuntimeError with a reason."""
+    _, said, _ = _found_without_device(dev)
+    for use, error, message in said:
+        assert error in ("RuntimeError", "AcceleratorError"), f"{use} raises {error}: {message}"
+        assert dev.type in message, f"{use} does not say what is missing: {message}"
 
 
 _WORK = """

@@ -120,6 +120,8 @@ class Document(Part, frozen=True, kw_only=True):
     `{CHIP_LAUNCH_BLOCKING: "1"}`"""
     stacks_env: Environment = field(default_factory=dict)
     """environment in which a late error has the Python stack of the call that queued the work"""
+    no_device_env: Environment = field(default_factory=dict)
+    """environment in which the machine has no device, such as `{CHIP_VISIBLE_DEVICES: ""}`"""
     start_method: Literal["fork", "spawn"] = "fork"
     """how workers start: `fork` (default) or `spawn`"""
     single_process: bool = False
