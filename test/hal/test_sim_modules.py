@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import byref, c_void_p
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -60,8 +61,13 @@ def compiler(tmp_path: Path, version: str = "1") -> tuple[dict[str, str], Path]:
     return {"CXX": str(script)}, log
 
 
+def calls(log: Path) -> list[str]:
+    """How the compiler was called, but for its version."""
+    return [call for call in log.read_text().splitlines() if "--version" not in call]
+
+
 def compilations(log: Path) -> int:
-    return sum("--version" not in call for call in log.read_text().splitlines())
+    return sum("c++-header" not in call for call in calls(log))
 
 
 @pytest.mark.parametrize("chosen", ["", "no-such-compiler", "false"])
@@ -120,6 +126,51 @@ def test_a_damaged_file_of_the_cache_is_replaced(tmp_path: Path) -> None:
         answer(in_process(modules.compiled, tmp_path, environment))
         assert len(file.read_bytes()) == len(whole)
     assert compilations(log) == 4
+
+
+def several(hal: Driver) -> str:
+    """Compile three sources, and run a kernel of the last."""
+    for factor in (3, 4, 5):
+        source = modules.SOURCE.replace(b"* 2", b"* %d" % factor)
+        image = modules.compiled(hal, source)
+    module = modules.loaded(hal, image)
+    stream, block = hal.stream(), hal.malloc(8)
+    hal.write(block, modules.floats([1.0, 2.0]), stream)
+    modules.launch(hal, modules.found(hal, module, "scale"), modules.args(2, block, block), stream)
+    return str(modules.read_floats(hal, block, 2, stream))
+
+
+def test_the_dialect_is_precompiled_when_a_process_compiles_again(tmp_path: Path) -> None:
+    environment, log = compiler(tmp_path)
+    assert answer(in_process(several, tmp_path, environment)) == "[6.0, 11.0]"
+    kinds = ["header" if "c++-header" in call else "-include" in call for call in calls(log)]
+    assert kinds == [False, "header", True, True]
+    [header] = (tmp_path / "cache").glob("*.gch")
+    assert header.with_suffix("").is_file(), "what it was made from is gone"
+    log.unlink()
+    answer(in_process(modules.compiled, tmp_path, environment))
+    assert ["-include" in call for call in calls(log)] == [True], "another process does not use it"
+
+
+def test_a_damaged_precompiled_header_changes_nothing(tmp_path: Path) -> None:
+    answer(in_process(several, tmp_path))
+    [header] = (tmp_path / "cache").glob("*.gch")
+    whole = header.read_bytes()
+    for number, damaged in enumerate((whole[: len(whole) // 2], b"", b"x" * 999)):
+        header.write_bytes(damaged)
+        source = modules.SOURCE.replace(b"* 2", b"* 7%d" % number)
+        answer(in_process(partial(modules.compiled, source=source), tmp_path))
+
+
+def test_the_text_of_an_error_is_the_same_with_a_precompiled_header(tmp_path: Path) -> None:
+    def work(hal: Driver) -> str:
+        several(hal)
+        wrong = modules.SOURCE + b"\nPUONE_MODULE_MAP(wrong, Args) { args.out[i] = missing; }\n"
+        assert modules.try_compile(hal, wrong)[0] == Status.INVALID_ARGUMENT
+        return hal.message()
+
+    line = modules.SOURCE.count(b"\n") + 2
+    assert f"source:{line}:" in answer(in_process(work, tmp_path))
 
 
 @pytest.mark.parametrize("directory", ["none", "/dev/null/cache", ""])

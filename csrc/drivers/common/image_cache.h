@@ -22,6 +22,11 @@ class ImageCache {
   std::optional<std::string> find(const std::string& key) const;
   void keep(const std::string& key, std::string_view image) const noexcept;
 
+  /// Where the file of this key is or would be; empty without a cache.
+  std::string path(const std::string& key) const {
+    return directory_.empty() ? "" : directory_ + "/" + key;
+  }
+
  private:
   explicit ImageCache(std::string directory) : directory_(std::move(directory)) {}
 

@@ -9,12 +9,15 @@
 
 namespace puone {
 
-/// `source` behind the dialect and inside of its namespace. Compilers call its first line line 1 of
-/// "source".
-inline std::string inDialect(std::string_view source) {
-  std::string text(kernels::moduleDialect());
-  text.append("namespace puone::kernels::PUONE_ISA {\n#line 1 \"source\"\n");
+/// `source` inside of the dialect's namespace. Compilers call its first line line 1 of "source".
+inline std::string inNamespace(std::string_view source) {
+  std::string text("namespace puone::kernels::PUONE_ISA {\n#line 1 \"source\"\n");
   return text.append(source).append("\n}\n");
+}
+
+/// The same behind the dialect.
+inline std::string inDialect(std::string_view source) {
+  return std::string(kernels::moduleDialect()).append(inNamespace(source));
 }
 
 } // namespace puone

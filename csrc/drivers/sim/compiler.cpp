@@ -13,6 +13,8 @@
 
 #include "drivers/common/error.h"
 #include "drivers/common/file.h"
+#include "drivers/common/module_source.h"
+#include "drivers/sim/precompiled_dialect.h"
 #include "drivers/sim/program.h"
 
 namespace puone::sim {
@@ -113,19 +115,37 @@ std::vector<std::string> Compiler::flags(const std::string& isa, bool contracts)
                      "-w",
                      "-pipe",
                      "-fPIC",
-                     "-fvisibility=hidden",
-                     "-shared",
-                     "-x",
-                     "c++",
-                     "-"};
+                     "-fvisibility=hidden"};
+}
+
+bool Compiler::precompile(
+    const std::string& header,
+    const std::string& result,
+    const std::string& isa,
+    bool contracts) const {
+  const std::vector<std::string> files{"-x", "c++-header", header, "-o", result};
+  return run(command_ + flags(isa, contracts) + files, "").succeeded();
 }
 
 std::string Compiler::compile(
     const std::string& source, const std::string& isa, bool contracts) const {
+  const std::vector<std::string> flags = Compiler::flags(isa, contracts);
+  const std::string header = precompiledDialect(*this, isa, contracts);
+  if (!header.empty()) {
+    try {
+      return linked(flags + std::vector<std::string>{"-include", header}, inNamespace(source));
+    } catch (const Error&) { // If it is not the header's fault, it is said below.
+    }
+  }
+  return linked(flags, inDialect(source));
+}
+
+/// The shared object of a text.
+std::string Compiler::linked(const std::vector<std::string>& flags, const std::string& text) const {
   const TemporaryDirectory directory;
   const std::string object = directory / "module.so";
-  const Ended ended =
-      run(command_ + flags(isa, contracts) + std::vector<std::string>{"-o", object}, source);
+  const std::vector<std::string> files{"-shared", "-x", "c++", "-", "-o", object};
+  const Ended ended = run(command_ + flags + files, text);
   if (!ended.started) {
     throw Error{PUONE_INTERNAL, command_[0] + " cannot be run: " + ended.output};
   }

@@ -9,7 +9,6 @@
 #include "drivers/common/generated_kernel.h"
 #include "drivers/common/image.h"
 #include "drivers/common/image_cache.h"
-#include "drivers/common/module_source.h"
 #include "drivers/sim/compiler.h"
 #include "drivers/sim/host_guard.h"
 #include "drivers/sim/launch.h"
@@ -707,7 +706,7 @@ std::string Driver::compile(const char* source, const puone_module_options& opti
   const std::string isa = options.target != nullptr ? variantOf(options.target).isa : variant_.isa;
   const bool contracts = (options.flags & PUONE_MODULE_UNCONTRACTED) == 0;
   return cachedImage(kName, isa, imageKey(identityOf(isa), contracts, source), [&] {
-    return Compiler::ofMachine().compile(inDialect(source), isa, contracts);
+    return Compiler::ofMachine().compile(source, isa, contracts);
   });
 }
 

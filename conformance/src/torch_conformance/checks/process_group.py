@@ -38,7 +38,7 @@ REAL = ("uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "fl
 #: Data types that are only moved.
 MOVED = (*REAL, "bool")
 #: Seconds that a call may wait for a rank that does not come, and in which its error has to arrive.
-SHORT_S = 3.0
+SHORT_S = 2.0
 PATIENCE_S = 25.0
 
 NEEDS = ("collectives",)

@@ -22,7 +22,7 @@ class GradGrad(Gradient):
     number = "009"
     sentence = "has the CPU's gradients of gradients."
     quick = ("float32", "complex64", "float64")
-    standard = frozenset({"float32", "float64"})
+    standard = frozenset({"float32"})
     recipe = Recipe(
         "op",
         (

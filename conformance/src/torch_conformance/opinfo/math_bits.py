@@ -40,7 +40,7 @@ class MathBits(Topic):
     number = "006"
     sentence = "gives the CPU's results for conjugate and negative views."
     quick = ("complex64", "float32", "float64")
-    standard = frozenset({"float32", "complex64"})
+    standard = frozenset({"complex64"})
     most = SOME
 
     def dtypes(self) -> set[torch.dtype]:
