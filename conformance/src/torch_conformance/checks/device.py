@@ -276,6 +276,23 @@ def functions_take_every_form_of_a_device(dev: Device, case: str) -> None:
         del kept
 
 
+@check(
+    "device/argument_type",
+    "DEV-022",
+    cases=_OPTIONAL,
+    needs=("accelerator",),
+    case_needs=_OPTIONAL_NEEDS,
+)
+def functions_refuse_devices_of_other_types(dev: Device, case: str) -> None:
+    """A device of the CPU, by its name or as a torch.device, raises and changes nothing."""
+    _, ask = _OPTIONAL[case]
+    before = _current(dev)
+    for other in ("cpu", torch.device("cpu"), torch.device("cpu", 0)):
+        error = raised(partial(ask, dev.module, other))
+        assert isinstance(error, (ValueError, RuntimeError)), f"{other!r}: {error!r}"
+    assert _current(dev) == before, "the current device has changed"
+
+
 @check("device/per_thread:set_elsewhere", "DEV-008", needs=("multi_device", "threads"))
 def another_thread_does_not_move_this_one(dev: Device) -> None:
     """Setting the device in another thread leaves the current device of this one."""
