@@ -116,7 +116,7 @@ class _Program:
             "new_stream": (3, self._new_stream),
         }
         if self._dev.has("delay"):
-            steps["delay"] = (6, self._delay)
+            steps["delay"] = (14, self._delay)
         if self._dev.has("empty_cache"):
             steps["empty_cache"] = (1, torch.accelerator.empty_cache)
         return steps
@@ -155,13 +155,13 @@ class _Program:
         number, count = step
         return max(track.clock.get(number, 0), self._host.get(number, 0)) >= count
 
-    def _order(self, track: _Track, *, reads: list[_Value], writes: list[_Value]) -> None:
-        """Let the next step of a stream come after those that it has to come after."""
+    def _order(self, *tracks: _Track, reads: list[_Value], writes: list[_Value]) -> None:
+        """Let the next step, of one of these streams or of all, come after what it has to."""
         before = {step for value in [*reads, *writes] for step in value.writes}
         before |= {step for value in writes for step in value.reads}
         for number, count in sorted(before):
-            way = self._random.randrange(4)
-            if not self._is_over(track, (number, count)):
+            track, way = self._random.choice(tracks), self._random.randrange(4)
+            if not any(self._is_over(each, (number, count)) for each in tracks):
                 self._come_after(track, number, way)
 
     def _come_after(self, track: _Track, number: int, way: int) -> None:
@@ -231,20 +231,22 @@ class _Program:
         self._values[place] = new
 
     def _copy(self) -> None:
-        """Within a device, or to another one, on streams of both."""
+        """Within a device, or to another one: then a step of the streams of both, at once."""
         x, y = self._pick(), self._pick()
         if x is y:
             return
         tracks = [self._track_of(index) for index in dict.fromkeys((x.home.index, y.home.index))]
-        for track in tracks:
-            self._order(track, reads=[x], writes=[y])
+        self._order(*tracks, reads=[x], writes=[y])
         with ExitStack() as streams:
             for track in tracks:
                 streams.enter_context(track.stream)
             y.tensor.copy_(x.tensor, non_blocking=True)
         y.expected = x.expected
-        steps = [self._touch("copied", track, reads=[x], writes=[y]) for track in tracks]
-        y.writes = set(steps)
+        self._touch("read", tracks[0], reads=[x])
+        self._touch("copied", tracks[-1], writes=[y])
+        for track in tracks:
+            for other in tracks:
+                _join(track.clock, other.clock)
 
     def _upload(self) -> None:
         """From host memory, pinned where that is possible, which is freed at once."""
@@ -344,7 +346,7 @@ class _Program:
         track.stream = new
 
     def _delay(self) -> None:
-        track, ms = self._random.choice(self._tracks), self._random.choice((0.2, 1.0, 3.0))
+        track, ms = self._random.choice(self._tracks), self._random.choice((0.5, 2.0, 6.0))
         with track.stream:
             self._dev.delay(ms)
 
