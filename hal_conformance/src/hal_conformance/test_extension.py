@@ -84,6 +84,17 @@ def _plant_kernel_error(hal: Driver, stream: int) -> None:
     hal.delay(stream, 0)
 
 
+@covers("HAL-132")
+@pytest.mark.parametrize("clear", ["zero", "reset"])
+def test_a_planted_kernel_error_can_be_cleared(hal: Driver, clear: str) -> None:
+    fault, stream = hal.fault(), hal.stream()
+    hal.ok(fault.kernel_error_at(2))
+    hal.ok(fault.kernel_error_at(0) if clear == "zero" else fault.reset())
+    for _ in range(3):
+        hal.delay(stream, 0)
+    hal.synchronize(stream)
+
+
 def _until_reported(call: Callable[[], int]) -> int:
     """The first answer of a query that is not NOT_READY."""
     answers = []

@@ -462,6 +462,19 @@ def an_error_outlives_its_stream_object(dev: Device) -> None:
     assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
 
 
+@check("error/deferred:cleared", "ERR-020", needs=_DEFERRED)
+def an_error_that_is_taken_back_does_not_come(dev: Device) -> None:
+    """After reset() of the faults no kernel fails that was to fail."""
+    x = torch.ones(64, device=dev.device(0))
+    try:
+        dev.fault.kernel_error_at(2)
+    finally:
+        dev.fault.reset()
+    for value in range(4):
+        x.fill_(value)
+    dev.assert_equal(x, torch.full((64,), 3.0))
+
+
 #: Long enough for a failed kernel to have run, and for an allocator to look after its blocks.
 _ALLOCATIONS, _PAUSE = 40, 0.005
 
