@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import threading
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -387,3 +388,15 @@ def every_stream_says_it_is_urgent() -> None:
     """The priority of a stream of the module is always the greatest."""
     stream = _module().Stream
     plant(stream, "priority", property(lambda self: stream.priority_range()[1]))
+
+
+@lie("DEV-022", "device/argument_type:*", planted=True)
+def the_cpu_is_device_0() -> None:
+    """Functions of memory take a device of the CPU for device 0."""
+    module = importlib.import_module(f"{_module().__name__}.memory")
+    known: Callable[..., int] = module._get_device_index
+
+    def index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+        return 0 if torch.device("cpu") == device else known(device, optional, allow_cpu)
+
+    plant(module, "_get_device_index", index)

@@ -324,3 +324,35 @@ def loading_complains() -> None:
 @lie("REG-036", "registration/autoload:off", planted=True)
 def a_path_file_loads_the_backend() -> None:
     """A file of the package makes every Python load the backend (see sitecustomize.py)."""
+
+
+@lie("REG-047", "registration/first_use", planted=True)
+def waiting_initialises_nothing() -> None:
+    """synchronize() goes to C++ at once, which initialises the half of the backend there."""
+    module = torch.get_device_module(BACKEND)
+    plant(module, "synchronize", lambda device=None: module._C.synchronize(0))
+
+
+@lie("REG-048", "registration/no_device:told", planted=True)
+def a_device_is_always_available() -> None:
+    """is_available() says whether the library could be loaded."""
+    plant(torch.get_device_module(BACKEND), "is_available", lambda: True)
+
+
+@lie("REG-049", "registration/no_device:raised", planted=True)
+def waiting_for_no_device_is_no_error() -> None:
+    """synchronize() does nothing where there is no device."""
+    module = torch.get_device_module(BACKEND)
+    wait = module.synchronize
+
+    def synchronize(device: Any = None) -> None:
+        if module.is_available():
+            wait(device)
+
+    plant(module, "synchronize", synchronize)
+
+
+@lie("REG-050", "registration/if_there:*", planted=True)
+def no_memory_is_ever_used() -> None:
+    """device_memory_used() is a constant."""
+    plant(torch.get_device_module(BACKEND), "device_memory_used", lambda device=None: 1 << 20)

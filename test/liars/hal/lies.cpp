@@ -9,7 +9,6 @@ void tellTheTruth(puone_hal_api&) {}
 constexpr Lie kLies[] = {
     {"none", tellTheTruth},
     {"wait_event_does_nothing", waitEventDoesNothing},
-    {"one_wait_in_four_is_forgotten", oneWaitInFourIsForgotten},
     {"events_complete_at_once", eventsCompleteAtOnce},
     {"device_synchronize_does_nothing", deviceSynchronizeDoesNothing},
     {"query_always_true", streamQueryIsAlwaysTrue},
@@ -75,6 +74,7 @@ constexpr Lie kLies[] = {
     {"recording_waits", recordingWaits},
     {"new_events_are_pending", newEventsArePending},
     {"new_events_cannot_be_waited_for", newEventsCannotBeWaitedFor},
+    {"one_wait_in_four_is_forgotten", oneWaitInFourIsForgotten},
     {"first_record_counts", firstRecordCounts},
     {"unknown_flags_are_ignored", unknownFlagsAreIgnored},
     {"events_belong_to_no_device", eventsBelongToNoDevice},
