@@ -325,6 +325,16 @@ class Device:
         if self.descriptor.fallback_reset:
             backend.resolve(self.descriptor.fallback_reset)()
 
+    def environment(self, key: str) -> Mapping[str, str]:
+        """The environment that the descriptor names by a key, such as blocking_env.
+
+        Without one the check is unsupported.
+        """
+        found: Mapping[str, str] = getattr(self.descriptor, key)
+        if not found:
+            self.unsupported(f"the descriptor has no {key}")
+        return found
+
     @property
     def fault(self) -> Any:
         """The object that injects faults; needs capability 'fault_injection'."""

@@ -1027,9 +1027,7 @@ def _debugging(dev: Device, code: str, env: Mapping[str, str]) -> list[str]:
 @check("error/blocking:ended", "ERR-031", needs=("streams",))
 def calls_end_with_their_work_where_that_is_asked_for(dev: Device) -> None:
     """With the descriptor's blocking_env, no work is left after a call, but for captures."""
-    env = dev.descriptor.blocking_env
-    if not env:
-        dev.unsupported("the descriptor has no blocking_env")
+    env = dev.environment("blocking_env")
     pinned = dev.has("pinned_memory")
     code = _ASKED_AT_ONCE.format(type=dev.type, calls=_QUEUED, pinned=pinned)
     names = [*_QUEUED]
@@ -1070,9 +1068,7 @@ def said(call):
 @check("error/blocking:raised", "ERR-031", needs=_DEFERRED)
 def calls_raise_their_own_error_where_that_is_asked_for(dev: Device) -> None:
     """With the descriptor's blocking_env, the call that queued the failed work raises its error."""
-    env = dev.descriptor.blocking_env
-    if not env:
-        dev.unsupported("the descriptor has no blocking_env")
+    env = dev.environment("blocking_env")
     program = f"{_CAUGHT}\nfault.kernel_error_at(1)\nprint(said(guilty))\nprint(said(innocent))"
     code = _FAILING_CALL.format(type=dev.type, fault=dev.descriptor.fault, program=program)
     first, second = _debugging(dev, code, env)
@@ -1083,10 +1079,9 @@ def calls_raise_their_own_error_where_that_is_asked_for(dev: Device) -> None:
 @check("error/deferred_advice", "ERR-032", needs=_DEFERRED)
 def late_errors_name_the_variable_that_makes_calls_wait(dev: Device) -> None:
     """The message of a late error has the name of the descriptor's blocking_env."""
-    if not dev.descriptor.blocking_env:
-        dev.unsupported("the descriptor has no blocking_env")
+    names = dev.environment("blocking_env")
     message = _message_of(dev, 0, ["fill"], 0)
-    for name in dev.descriptor.blocking_env:
+    for name in names:
         assert name.lower() in message, f"{name} is not in the message: {message}"
 
 
@@ -1116,9 +1111,7 @@ for queue in (here, on_a_stream, in_a_thread):
 @check("error/stacks", "ERR-033", needs=_DEFERRED)
 def late_errors_have_the_stack_of_the_call(dev: Device) -> None:
     """With the descriptor's stacks_env, a late error names the function that queued the work."""
-    env = dev.descriptor.stacks_env
-    if not env:
-        dev.unsupported("the descriptor has no stacks_env")
+    env = dev.environment("stacks_env")
     program = _CAUGHT + _QUEUEING
     code = _FAILING_CALL.format(type=dev.type, fault=dev.descriptor.fault, program=program)
     found = dict(line.split(maxsplit=1) for line in _debugging(dev, code, env))

@@ -1074,9 +1074,7 @@ _USES = ("torch.ones(2, device=D)", "torch.ones(2).to(D)", "m.synchronize()", "m
 @functools.cache
 def _found_without_device(dev: Device) -> list[Any]:
     """What a fresh process finds where there is no device."""
-    env = dev.descriptor.no_device_env
-    if not env:
-        dev.unsupported("the descriptor has no no_device_env")
+    env = dev.environment("no_device_env")
     done = dev.python(_WITHOUT_DEVICE.format(type=dev.type, uses=_USES), env=env)
     assert done.returncode == 0, why_ended(done)
     found: list[Any] = json.loads(done.stdout.rpartition("FOUND")[2])

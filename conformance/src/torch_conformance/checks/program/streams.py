@@ -1,37 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Random programs of several streams, compared with the same steps one after another on the host.
 
-Other chapters ask one thing at a time. Here steps are mixed at random: operators, copies, new and
-freed memory, events that are recorded and waited for again, waits of the host. The program itself
-knows which steps are in order (vector clocks), and orders two steps where it has to, by one of the
-ways that users have. So the result is that of the steps one after another, however fast each is.
+Steps are operators, copies, new and freed memory, events that are recorded and waited for again,
+and waits of the host. The program itself knows which steps are in order (vector clocks), and orders
+two steps where it has to, by one of the ways that users have. So the result is that of the steps
+one after another, however fast each is.
 """
 
 from __future__ import annotations
 
-import gc
 import pickle
 import random
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from torch_conformance.authoring.api import FULL, Device, check, in_threads, why_ended
+from torch_conformance.checks.program._common import MASK, SEEDS, SIZES, STREAMS, VALUES, restored
 
 STEPS = 120
-VALUES = 5
-STREAMS = 3
-#: Elements of each value of a program.
-SIZES = (1, 37, 1000, 70_001)
-#: Results stay below it, so that nothing overflows.
-MASK = 0xFFFF
 
-#: A step by the number of its stream and its position there; a clock says how many are over.
+#: A step by the number of its stream and its position there; a clock says how many steps of each
+#: stream are over.
 Step = tuple[int, int]
 Clock = dict[int, int]
 
@@ -69,7 +62,7 @@ class _Program:
     """One random program; the same for the same seed."""
 
     def __init__(self, dev: Device, seed: int, indices: list[int]) -> None:
-        self._dev, self._indices = dev, indices
+        self._dev = dev
         self._random = random.Random(seed)
         self._size = SIZES[seed % len(SIZES)]
         self._host: Clock = {}  # what the host has waited for
@@ -197,7 +190,7 @@ class _Program:
             value.reads.clear()
             value.history.append(f"{what} on stream {track.number}")
         for value in [*(reads or []), *(writes or [])]:
-            if value.stream != track.stream and value.home.index == track.index:
+            if value.stream != track.stream:
                 value.tensor.record_stream(track.stream)
         return step
 
@@ -342,7 +335,6 @@ class _Program:
         track = self._random.choice(self._tracks)
         new = self._dev.stream(track.index)
         new.wait_stream(track.stream)
-        _join(track.clock, self._host)
         track.stream = new
 
     def _delay(self) -> None:
@@ -364,21 +356,6 @@ class _Program:
         return f"{what} on {value.tensor.device}, after: {steps}"
 
 
-@contextmanager
-def _restored(dev: Device) -> Iterator[None]:
-    """The first device is current, as before."""
-    before = torch.accelerator.current_device_index()
-    torch.accelerator.set_device_index(0)
-    try:
-        yield
-    finally:
-        dev.synchronize()
-        torch.accelerator.set_device_index(before)
-
-
-_SEEDS = tuple(str(seed) for seed in range(12))
-
-
 def run_programs(dev: Device, first: int, count: int) -> None:
     """Programs of so many seeds, on one device and on two, in this process."""
     for seed in range(first, first + count):
@@ -394,28 +371,28 @@ _HUNDREDS = tuple(str(seed) for seed in range(1000, 2000, 100))
 )
 def steps_of_many_programs_are_in_order(dev: Device, case: str) -> None:
     """A hundred programs, on one device or on two, give what their steps give in turn."""
-    with _restored(dev):
+    with restored(dev):
         run_programs(dev, int(case), 100)
 
 
-@check("program/streams", "PROG-001", cases=_SEEDS, needs=("streams", "record_stream"))
+@check("program/streams", "PROG-001", cases=SEEDS, needs=("streams", "record_stream"))
 def steps_on_streams_of_a_device_are_in_order(dev: Device, case: str) -> None:
     """Steps on three streams give what they give one after another."""
-    with _restored(dev):
+    with restored(dev):
         _Program(dev, int(case), [0]).run()
 
 
 @check(
-    "program/devices", "PROG-002", cases=_SEEDS, needs=("streams", "record_stream", "multi_device")
+    "program/devices", "PROG-002", cases=SEEDS, needs=("streams", "record_stream", "multi_device")
 )
 def steps_on_streams_of_two_devices_are_in_order(dev: Device, case: str) -> None:
     """Steps on three streams of each of two devices give what they give one after another."""
-    with _restored(dev):
+    with restored(dev):
         _Program(dev, int(case) + 100, [0, dev.count - 1]).run()
 
 
 @check(
-    "program/threads", "PROG-003", cases=_SEEDS[:4], needs=("streams", "record_stream", "threads")
+    "program/threads", "PROG-003", cases=SEEDS[:4], needs=("streams", "record_stream", "threads")
 )
 def programs_of_several_threads_do_not_disturb_each_other(dev: Device, case: str) -> None:
     """Four threads run a program of three streams each at the same time."""
@@ -423,16 +400,16 @@ def programs_of_several_threads_do_not_disturb_each_other(dev: Device, case: str
     def run(seed: int) -> None:
         _Program(dev, seed, [seed % dev.count]).run()
 
-    with _restored(dev):
+    with restored(dev):
         in_threads([partial(run, 4 * int(case) + each + 200) for each in range(4)])
 
 
 _ADVERSARIAL = """
 import pickle, sys
 from torch_conformance.authoring.device import Device
-from torch_conformance.checks import program
+from torch_conformance.checks.program.streams import run_programs
 descriptor, capabilities = pickle.loads(bytes.fromhex(sys.argv[1]))
-program.run_programs(Device(descriptor, capabilities=capabilities), {first}, {count})
+run_programs(Device(descriptor, capabilities=capabilities), {first}, {count})
 """
 
 
@@ -455,204 +432,9 @@ def many_schedules_give_the_same(dev: Device, case: str) -> None:
 
 
 def _under_schedule(dev: Device, case: str) -> None:
-    env = {k: v.replace("{seed}", case) for k, v in dev.descriptor.adversarial_env.items()}
-    if not env:
-        dev.unsupported("the descriptor has no adversarial_env")
+    named = dev.environment("adversarial_env")
+    env = {name: value.replace("{seed}", case) for name, value in named.items()}
     given = pickle.dumps((dev.descriptor, dev.capabilities)).hex()
     code = _ADVERSARIAL.format(first=100 * int(case), count=8)
     done = dev.python(code, env=env, args=[given])
     assert done.returncode == 0, why_ended(done)
-
-
-# ---- graphs ------------------------------------------------------------------------------------
-
-
-class _Recipe:
-    """Random steps on a few tensors, which can be queued on streams, and done on the host."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-        self._steps = [
-            (
-                self._random.choice(("change", "copy", "renew")),
-                self._random.randrange(VALUES),
-                self._random.randrange(VALUES),
-                self._random.randrange(STREAMS),
-            )
-            for _ in range(40)
-        ]
-
-    def queue(self, dev: Device, values: list[Tensor], streams: list[torch.Stream]) -> None:
-        """The steps, each on its stream, ordered by events; the first stream is last to end."""
-        for side in streams[1:]:
-            side.wait_stream(streams[0])
-        touched: dict[int, dict[int, torch.Event]] = {}  # by value, then by stream
-        for kind, x, y, track in self._steps:
-            stream = streams[track]
-            events = [e for value in {x, y} for e in touched.get(value, {}).items()]
-            for other, event in events:
-                if other != track:
-                    stream.wait_event(event)
-            with stream:
-                _do(kind, values[x], values[y])
-            event = dev.event()
-            event.record(stream)
-            for value in {x, y}:
-                touched.setdefault(value, {})[track] = event
-        for side in streams[1:]:
-            streams[0].wait_stream(side)
-
-    def do(self, values: list[Tensor]) -> None:
-        """The steps one after another, on the host."""
-        for kind, x, y, _ in self._steps:
-            _do(kind, values[x], values[y])
-
-
-def _do(kind: str, x: Tensor, y: Tensor) -> None:
-    if kind == "change":
-        x.mul_(5).add_(y).bitwise_and_(MASK)
-    elif kind == "copy":
-        x.copy_(y)
-    else:
-        new = x * 3 + y  # in memory that is freed at once
-        x.copy_(new & MASK)
-
-
-@check("program/graph", "PROG-005", cases=_SEEDS[:6], needs=("graphs", "streams"))
-def replays_of_random_programs_do_their_steps(dev: Device, case: str) -> None:
-    """Steps on three streams that are captured give at each replay what they give when called."""
-    size = SIZES[int(case) % len(SIZES)]
-    first = torch.arange(size, dtype=torch.int32)
-    expected = [(first * 31 + place) & MASK for place in range(VALUES)]
-    values = [x.to(dev.device()) for x in expected]
-    recipe = _Recipe(int(case))
-    streams = [dev.stream() for _ in range(STREAMS)]
-    graph = torch.accelerator.Graph()
-    dev.synchronize()
-    with streams[0], graph:
-        recipe.queue(dev, values, streams)
-    for replay in range(4):
-        graph.replay()
-        recipe.do(expected)
-        place = replay % VALUES
-        values[place].add_(replay).bitwise_and_(MASK)
-        expected[place].add_(replay).bitwise_and_(MASK)
-    for found, wanted in zip(values, expected, strict=True):
-        dev.assert_equal(found, wanted)
-
-
-# ---- memory ------------------------------------------------------------------------------------
-
-MIB = 1 << 20
-#: On both sides of what allocators treat in another way.
-_BYTES = (1, 512, 3000, 200_000, MIB, MIB + 1, 3 * MIB, 9 * MIB, 12 * MIB)
-MOVES = 60
-
-
-def _from_blocks(segments: list[dict[str, Any]]) -> Counter[str]:
-    """What statistics of memory have to be, by the segments of a snapshot."""
-    found: Counter[str] = Counter()
-    for segment in segments:
-        for pool in ("all", f"{segment['segment_type']}_pool"):
-            found[f"segment.{pool}"] += 1
-            found[f"reserved_bytes.{pool}"] += segment["total_size"]
-            for block in segment["blocks"]:
-                for name, amount in _of_block(block, segment["total_size"]):
-                    found[f"{name}.{pool}"] += amount
-    return found
-
-
-def _of_block(block: dict[str, Any], whole: int) -> Iterator[tuple[str, int]]:
-    size = block["size"]
-    if block["state"] == "active_allocated":
-        yield from (("allocation", 1), ("allocated_bytes", size))
-    if block["state"] != "inactive":
-        yield from (("active", 1), ("active_bytes", size))
-        yield "requested_bytes", block["requested_size"]
-    elif size != whole:
-        yield from (("inactive_split", 1), ("inactive_split_bytes", size))
-
-
-class _Blocks:
-    """Tensors of random sizes that come and go on several streams."""
-
-    def __init__(self, dev: Device, seed: int, index: int) -> None:
-        self._dev, self._index, self._random = dev, index, random.Random(seed)
-        self._streams = [dev.current_stream(index), dev.stream(index), dev.stream(index)]
-        self._live: list[Tensor] = []
-
-    def move(self) -> str:
-        """Take or free one block, or use one on another stream; says which."""
-        draw = self._random.random()
-        stream = self._random.choice(self._streams)
-        if draw < 0.5 or not self._live:
-            size = self._random.choice(_BYTES)
-            with stream:
-                device = self._dev.device(self._index)
-                self._live.append(torch.empty(size, dtype=torch.uint8, device=device))
-            return f"a block of {size} bytes"
-        place = self._random.randrange(len(self._live))
-        if draw < 0.6:
-            with stream:
-                if self._dev.has("delay"):
-                    self._dev.delay(1)
-                self._live[place].record_stream(stream)
-            return "record_stream"
-        if draw < 0.63:
-            self._dev.synchronize(self._index)
-            return "a synchronisation"
-        if draw < 0.66:
-            torch.accelerator.empty_cache()
-            return "empty_cache"
-        del self._live[place]
-        return "a block that is freed"
-
-    def compare(self, after: str) -> None:
-        """Statistics against a snapshot of the same moment."""
-        for _ in range(10):  # a pending free may end between the two
-            before, snapshot, found = self._statistics(), self._segments(), self._statistics()
-            if before == found:
-                break
-        wanted = _from_blocks(snapshot)
-        known = {key for key in found if key in wanted or found[key]}
-        wrong = {key: (found[key], wanted[key]) for key in known if found[key] != wanted[key]}
-        assert not wrong, f"after {after}, (statistic, by the snapshot): {wrong}"
-
-    def _statistics(self) -> dict[str, int]:
-        """What is current, of the statistics that a snapshot tells."""
-        told = {name for name, _ in (*_of_block(_ACTIVE, 2), *_of_block(_FREE, 2))}
-        told |= {"segment", "reserved_bytes"}
-        statistics = torch.accelerator.memory_stats(self._index)
-        return {
-            key.removesuffix(".current"): int(value)
-            for key, value in statistics.items()
-            if key.endswith(".current") and key.partition(".")[0] in told
-        }
-
-    def _segments(self) -> list[dict[str, Any]]:
-        snapshot = torch.get_device_module(self._dev.type).memory._snapshot()
-        return [each for each in snapshot["segments"] if each["device"] == self._index]
-
-
-_ACTIVE = {"state": "active_allocated", "size": 1, "requested_size": 1}
-_FREE = {"state": "inactive", "size": 1}
-
-
-@check(
-    "program/memory",
-    "PROG-004",
-    cases=_SEEDS[:6],
-    needs=("memory_history", "memory_stats", "streams", "record_stream", "empty_cache"),
-)
-def statistics_follow_random_allocations(dev: Device, case: str) -> None:
-    """After each allocation, use and free the statistics are those of the blocks there are."""
-    index = int(case) % dev.count
-    with _restored(dev):
-        gc.collect()
-        gc.disable()
-        try:
-            blocks = _Blocks(dev, int(case), index)
-            for _ in range(MOVES):
-                blocks.compare(blocks.move())
-        finally:
-            gc.enable()
