@@ -22,10 +22,10 @@ import torch
 from torch_conformance.authoring.api import (
     AT_ONCE,
     Device,
+    Ended,
     check,
     ends,
     raised,
-    tail,
     why_ended,
 )
 from torch_conformance.authoring.refusal import misses_attribute
@@ -1004,24 +1004,18 @@ _FIRST_USES = (
     "m.get_rng_state()",
     "m.initial_seed()",
 )
-_FIRST_USE = """
-import os, sys, torch
-D = {type!r}
-m = torch.get_device_module(D)
-def tell(call):
-    sys.stdout.flush()
-    child = os.fork()
-    if child == 0:
-        torch.manual_seed(77)
-        exec(call)
-        print("FIRST", call or "nothing", m.is_initialized(), end=" ")
-        print(torch.rand(4, device=D).tolist(), flush=True)
-        os._exit(0)
-    return os.waitpid(child, 0)[1]
-for call in {calls!r}:
-    if tell(call):
-        print("FIRST", call, "failed")
-"""
+_FIRST_USE = (
+    "m = torch.get_device_module(torch.device(D).type)\n"
+    "torch.manual_seed(77)\n"
+    "{call}\n"
+    "print('FIRST', m.is_initialized(), torch.rand(4, device=D).tolist(), flush=True)\n" + AT_ONCE
+)
+
+
+def _printed_first(end: Ended) -> str:
+    """What a program of _FIRST_USE printed."""
+    end.verify()
+    return end.output.rpartition("FIRST ")[2].strip()
 
 
 @check("registration/first_use", "REG-047", needs=("accelerator", "fork", "generator"))
@@ -1034,17 +1028,12 @@ def the_first_call_initialises_the_device(dev: Device) -> None:
         for call in _FIRST_USES
         if hasattr(dev.bare_module, call.removeprefix("m.").partition("(")[0])
     ]
-    done = dev.python(_FIRST_USE.format(type=dev.type, calls=["", *calls]))
-    assert done.returncode == 0, why_ended(done)
-    told = dict(
-        line.removeprefix("FIRST ").split(" ", 1)
-        for line in done.stdout.splitlines()
-        if line.startswith("FIRST ")
-    )
-    expected = told.get("nothing", "failed").partition(" ")[2]
-    assert expected, f"torch.rand as the first use: {tail(done.stderr)}"
-    wrong = {call: told.get(call) for call in calls if told.get(call) != f"True {expected}"}
-    assert not wrong, f"initialised, and drawn instead of {expected}: {wrong}{tail(done.stderr)}"
+    found = ends(dev, {call: _FIRST_USE.format(call=call) for call in ["", *calls]})
+    expected = _printed_first(found[""]).partition(" ")[2]
+    wrong = {
+        call: told for call in calls if (told := _printed_first(found[call])) != f"True {expected}"
+    }
+    assert not wrong, f"initialised, and drawn instead of {expected}: {wrong}"
 
 
 _WITHOUT_DEVICE = """

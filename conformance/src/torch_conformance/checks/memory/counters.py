@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torch_conformance.authoring.api import Device, check, tail, why_ended
+from torch_conformance.authoring.api import AT_ONCE, Device, check, ends, tail
 from torch_conformance.checks.memory._blocks import (
     LARGE,
     MIB,
@@ -105,22 +105,11 @@ _FIRST_USES = {
     "module_reset_peak": "module.reset_peak_memory_stats() is None",
     "module_empty_cache": "module.empty_cache() is None",
 }
-_FIRST_USE = """import os, sys, traceback
-import torch
-module = torch.get_device_module({type!r})
-for name, code in {calls!r}.items():
-    sys.stdout.flush()
-    child = os.fork()
-    if not child:
-        try:
-            assert eval(code), code
-            torch.ones(3, device={type!r})
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    print(name, os.waitpid(child, 0)[1])
-"""
+_FIRST_USE = (
+    "module = torch.get_device_module(torch.device(D).type)\n"
+    "assert {code}\n"
+    "torch.ones(3, device=D)\n" + AT_ONCE
+)
 
 
 def _offers(dev: Device, name: str, code: str) -> bool:
@@ -135,11 +124,9 @@ def _offers(dev: Device, name: str, code: str) -> bool:
 def memory_can_be_asked_about_first(dev: Device) -> None:
     """Every function of memory works as the first use of the device, which then allocates."""
     calls = {name: code for name, code in _FIRST_USES.items() if _offers(dev, name, code)}
-    done = dev.python(_FIRST_USE.format(type=dev.type, calls=calls))
-    assert done.returncode == 0, why_ended(done)
-    ended = dict(line.split() for line in done.stdout.splitlines() if line.split()[0] in calls)
-    wrong = [name for name in calls if ended.get(name) != "0"]
-    assert not wrong, f"{wrong} before the first use of the device: {tail(done.stderr)}"
+    ended = ends(dev, {name: _FIRST_USE.format(code=code) for name, code in calls.items()})
+    wrong = {name: tail(end.output) for name, end in ended.items() if end.status != 0}
+    assert not wrong, f"before the first use of the device: {wrong}"
 
 
 #: What a module reports of a device.

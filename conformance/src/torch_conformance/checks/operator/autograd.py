@@ -275,7 +275,10 @@ def detach_cuts_the_graph(dev: Device) -> None:
 def _transforms(name: str) -> Program:
     def program(device: torch.device) -> Any:
         x, w = noise((4, 3)).to(device), noise((3, 3), seed=1).to(device)
-        function = lambda t: (t @ w).tanh().sum()  # noqa: E731 - the function under transformation
+
+        def function(t: Tensor) -> Tensor:
+            return (t @ w).tanh().sum()
+
         transformed: dict[str, Callable[[], Any]] = {
             "vmap": lambda: torch.func.vmap(lambda t: (t @ w).sin())(x),
             "vmap_grad": lambda: torch.func.vmap(torch.func.grad(function))(x),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
@@ -116,11 +117,14 @@ def set_stream_makes_a_stream_current(dev: Device, case: str) -> None:
     assert dev.current_stream(0) == before
 
 
+def _set_to_the_cpu(set_stream: Callable[[torch.Stream], object]) -> None:
+    set_stream(torch.Stream(device="cpu"))
+
+
 @check("stream/set_stream:wrong_type", "STREAM-045", needs=("streams",))
 def set_stream_refuses_other_devices(dev: Device) -> None:
     """set_stream of a stream of the CPU raises and leaves the current stream."""
     for setter in _SETTERS.values():
-        refusing = setter(dev)
         with dev.stream(0) as current:
-            raised(lambda: refusing(torch.Stream(device="cpu")))  # noqa: B023 - called at once
+            raised(partial(_set_to_the_cpu, setter(dev)))
             assert dev.current_stream(0) == current
