@@ -897,6 +897,27 @@ def backend_that_comes_second_says_so(dev: Device) -> None:
 
 # ---- leaving ---------------------------------------------------------------------------------
 
+_BACKWARD = (
+    "w = torch.ones(8, device=D, requires_grad=True)\n"
+    "(w * 2).sum().backward()\n"
+    "assert w.grad.cpu().tolist() == [2.0] * 8\n"
+)
+_REPEATED = {f"process {number}": _BACKWARD for number in range(5)}
+_LEAVE_WITH_STREAMS = {
+    "live_streams_and_events": (
+        "s = torch.Stream(device=D); e = torch.Event(device=D)\n"
+        "with s: x = torch.ones(8, device=D)\n"
+        "e.record(s)\n"
+        "waiting = torch.Stream(device=D); waiting.wait_event(e)\n"
+    ),
+    "work_queued": (
+        "s = torch.Stream(device=D)\n"
+        "with s:\n"
+        "    x = torch.zeros(1 << 16, device=D)\n"
+        "    for step in range(2000): x.fill_(step)\n"
+        "y = torch.ones(1 << 16, device=D) * 2\n"
+    ),
+}
 _LEAVE: dict[str, str] = {
     "live_tensors": (
         "import builtins\n"
@@ -922,26 +943,8 @@ _LEAVE: dict[str, str] = {
         "    assert module.is_initialized(), f'the {time} init() did not initialise the device'\n"
         "assert (torch.ones(8, device=D) + 1).cpu().tolist() == [2.0] * 8\n" + AT_ONCE
     ),
-}
-_BACKWARD = (
-    "w = torch.ones(8, device=D, requires_grad=True)\n"
-    "(w * 2).sum().backward()\n"
-    "assert w.grad.cpu().tolist() == [2.0] * 8\n"
-)
-_LEAVE_WITH_STREAMS: dict[str, str] = {
-    "live_streams_and_events": (
-        "s = torch.Stream(device=D); e = torch.Event(device=D)\n"
-        "with s: x = torch.ones(8, device=D)\n"
-        "e.record(s)\n"
-        "waiting = torch.Stream(device=D); waiting.wait_event(e)\n"
-    ),
-    "work_queued": (
-        "s = torch.Stream(device=D)\n"
-        "with s:\n"
-        "    x = torch.zeros(1 << 16, device=D)\n"
-        "    for step in range(2000): x.fill_(step)\n"
-        "y = torch.ones(1 << 16, device=D) * 2\n"
-    ),
+    **_LEAVE_WITH_STREAMS,
+    **_REPEATED,
 }
 
 
@@ -978,14 +981,14 @@ def exit_hooks_use_the_device(dev: Device) -> None:
 )
 def process_exits_cleanly_with_streams(dev: Device, case: str) -> None:
     """A process ends cleanly with work still queued, and with live streams and events."""
-    ends(dev, _LEAVE_WITH_STREAMS)[case].verify()
+    ends(dev, _LEAVE)[case].verify()
 
 
 @check("registration/exit_repeated", "REG-041", needs=("accelerator",), deadline=180)
 def process_exits_cleanly_every_time(dev: Device) -> None:
     """Five processes that ran backward, and so have autograd threads, all end cleanly."""
-    for end in ends(dev, {f"process {number}": _BACKWARD for number in range(5)}).values():
-        end.verify()
+    for number in _REPEATED:
+        ends(dev, _LEAVE)[number].verify()
 
 
 #: Calls of the device module that need the device. What a backend lacks is left out.

@@ -596,33 +596,6 @@ def bad_forks_can_free(dev: Device) -> None:
     dev.assert_equal(box[0], torch.ones(4))
 
 
-#: The child leaves through the interpreter's own shutdown, exit hooks and all, with live tensors.
-_FORK_AND_EXIT = {
-    "child": (
-        "import os, signal, sys\n"
-        # PyTorch waits so long at a child's end for autograd threads that only the parent has.
-        "os.environ['TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT'] = '0.1'\n"
-        "x = torch.ones(8, device=D, requires_grad=True)\n"
-        "(x * 2).sum().backward()\n"
-        "child = os.fork()\n"
-        "if child == 0:\n"
-        "    signal.alarm(20)\n"
-        "    sys.exit(7)\n"
-        "status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])\n"
-        "assert status == 7, f'the child ended with {status}'\n"
-        "assert x.grad.cpu().tolist() == [2.0] * 8\n"
-    ),
-}
-
-
-@check("thread/fork_exit", "THREAD-017", needs=("fork", "accelerator"), deadline=180)
-def bad_forks_leave_in_peace(dev: Device) -> None:
-    """A child forked after use exits as any process does: with its own status and no error."""
-    end = ends(dev, _FORK_AND_EXIT)["child"]
-    end.verify()
-    assert "Traceback" not in end.output and "Error" not in end.output, end.output[-2000:]
-
-
 # ---- processes -------------------------------------------------------------------------------
 
 _SPAWN = """
@@ -832,6 +805,21 @@ _PROGRAMS = _EXITS | {
         "for t in threads: t.join()\n"
         "assert sorted(good) == list(range(8)), good\n"
     ),
+    # The child leaves through the interpreter's own shutdown: exit hooks, live tensors and all.
+    "bad_fork": (
+        "import os, signal, sys\n"
+        # PyTorch waits so long at a child's end for autograd threads that only the parent has.
+        "os.environ['TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT'] = '0.1'\n"
+        "x = torch.ones(8, device=D, requires_grad=True)\n"
+        "(x * 2).sum().backward()\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    signal.alarm(20)\n"
+        "    sys.exit(7)\n"
+        "status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])\n"
+        "assert status == 7, f'the child ended with {status}'\n"
+        "assert x.grad.cpu().tolist() == [2.0] * 8\n"
+    ),
 }
 
 
@@ -859,6 +847,14 @@ def _verify_exit(dev: Device, program: str) -> str:
     end.verify()
     assert "Exception in thread" not in end.output, end.output[-2000:]
     return end.output
+
+
+@check("thread/fork_exit", "THREAD-017", needs=("fork", "accelerator"), deadline=180)
+def bad_forks_leave_in_peace(dev: Device) -> None:
+    """A child forked after use exits as any process does: with its own status and no error."""
+    end = ends(dev, _PROGRAMS)["bad_fork"]
+    end.verify()
+    assert "Traceback" not in end.output and "Error" not in end.output, end.output[-2000:]
 
 
 @check("thread/late_start", "THREAD-016", needs=("threads", "accelerator"), deadline=180)

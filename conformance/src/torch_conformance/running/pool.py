@@ -2,8 +2,9 @@
 """The pool: keeps workers busy, books every death on the check that caused it, and goes on.
 
 The rules: one worker loads the backend before others are started; a worker runs a limited number of
-checks and is replaced; a worker that dies or falls silent loses its running check only, and a fresh
-one shows whether the device still works before that result is believed.
+checks, those of one file where it can (queue.py), and is replaced; a worker that dies or falls
+silent loses its running check only, and a fresh one shows whether the device still works before
+that result is believed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from torch_conformance.running import diagnosis
 from torch_conformance.running.death import Death, innermost_frame, without_harness
 from torch_conformance.running.diagnosis import DEADLINE, GUIDE, LIMIT, Diagnosis
 from torch_conformance.running.process import Worker, ended
+from torch_conformance.running.queue import Queue
 from torch_conformance.running.result import Result
 from torch_conformance.spec.capabilities import Capabilities
 from torch_conformance.spec.descriptor import Descriptor
@@ -69,7 +71,7 @@ class Pool:
         self._workers: list[Worker] = []
         self._selector = selectors.DefaultSelector()
         self._capabilities = Capabilities()
-        self._queue: deque[Check] = deque()
+        self._queue = Queue()
         self._solo: deque[Check] = deque()
         # Those that fill a device: at the end, while no other check runs that might need it.
         self._filling: deque[Check] = deque()
@@ -119,7 +121,7 @@ class Pool:
                 if worker in self._workers:  # Losing the device ends all of them.
                     self._attend(worker, emit)
 
-    def _line(self, check: Check) -> deque[Check]:
+    def _line(self, check: Check) -> Queue | deque[Check]:
         """Where a check waits."""
         if check.fills_device:
             return self._filling
@@ -224,7 +226,8 @@ class Pool:
         # Near the end of the queue nobody hoards what another could run.
         depth = PREFETCH if len(self._queue) > PREFETCH * self._limit else 1
         while self._queue and not worker.leaving and len(worker.outstanding) < depth:
-            worker.assign(self._queue.popleft())
+            others = {w.file for w in self._workers if w is not worker and not w.leaving}
+            worker.assign(self._queue.take(worker.file, others))
         idle = not (worker.outstanding or worker.leaving or self._suspects or self._solo)
         if self._filling and idle and self._workers == [worker] and not self._filling[0].isolate:
             worker.assign(self._filling.popleft())
@@ -394,15 +397,18 @@ class Pool:
             emit(result)
         self._lost = reason
         for worker in list(self._workers):
-            self._queue.extend(worker.outstanding)
+            for check in worker.outstanding:
+                self._queue.append(check)
             self._remove(worker)
         self._give_up(emit)
 
     def _give_up(self, emit: Emit) -> None:
         for queue in (self._urgent, self._queue, self._solo, self._filling):
-            while queue:
+            checks = list(queue)
+            queue.clear()
+            for check in checks:
                 reason = DeviceGone(text=str(self._lost))
-                emit(Result(queue.popleft().id, Outcome.NOT_RUN, reason=reason))
+                emit(Result(check.id, Outcome.NOT_RUN, reason=reason))
 
     def _remove(self, worker: Worker) -> int:
         self._workers.remove(worker)

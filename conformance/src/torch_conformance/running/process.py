@@ -148,6 +148,11 @@ class Worker:
         return self.sent[self.done :]
 
     @property
+    def file(self) -> str:
+        """Where the last check sent is from; empty before the first."""
+        return self.sent[-1].file if self.sent else ""
+
+    @property
     def running(self) -> Check | None:
         """The check the worker has started and not answered."""
         return self.sent[self.done] if self.journal.started > self.done else None
