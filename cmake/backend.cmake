@@ -5,8 +5,8 @@
 #                     [KERNELS <target>...] [LIBRARIES <target>...] [DRIVER <name>...])
 #       libtorch_<name>.so, the target torch_<name>: the device without any Python. KERNELS are object
 #       libraries of puone_add_kernels() that it calls itself. DRIVER names the drivers of
-#       puone_add_driver() that csrc/runtime/driver.cpp tries, in this order, where the environment
-#       names none. TARGET and DIRECTORY are for a second build of the same library.
+#       puone_add_driver() that csrc/runtime/driver_choice.cpp tries, in this order, where the
+#       environment names none. TARGET and DIRECTORY are for a second build of the same library.
 #   puone_add_extension(NAME <module> BACKEND <target> SOURCES <file>... [DERIVES_FROM_TORCH])
 #       a Python extension over the backend, in PUONE_EXTENSION_DIR. DERIVES_FROM_TORCH is for one
 #       whose classes are derived from classes of PyTorch's own extension.
@@ -57,7 +57,7 @@ endfunction()
 # Tells the runtime's choice of a driver, where it is among the sources, which ones there are and which
 # to try. Of other sources nothing changes, so another driver compiles one file again.
 function(puone_name_drivers sources preferred)
-  list(FILTER sources INCLUDE REGEX "csrc/runtime/driver\\.cpp$")
+  list(FILTER sources INCLUDE REGEX "csrc/runtime/driver_choice\\.cpp$")
   if(NOT sources)
     return()
   endif()

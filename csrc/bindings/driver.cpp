@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "bindings/bindings.h"
-#include "runtime/driver_choice.h"
 #include "runtime/launch_debugging.h"
 #include "runtime/python_stack.h"
 

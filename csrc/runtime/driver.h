@@ -54,6 +54,11 @@ bool isDone(puone_status status, const char* entry);
 // Stops the driver: called once at interpreter exit, after which the runtime frees nothing more.
 void shutdownDriver() noexcept;
 
+// Chooses the driver by the environment of now: a child that was forked before a device was used
+// may want another driver, or other options of it. Throws c10::Error if a device is or was in use,
+// in a bad fork and after shutdown. No other thread may use this backend meanwhile.
+void chooseDriverAgain();
+
 // True once shutdownDriver() has run; deleters that run later must not touch the device.
 bool driverIsDown() noexcept;
 

@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Choosing the driver a second time, for a program that runs tests in processes that it forks.
+// Which driver a process gets: the one that PUONE_DRIVER names, or the first with a device.
 #pragma once
+
+#include <optional>
+#include <string>
+
+#include "hal/loader.h"
+#include "runtime/driver.h"
 
 namespace puone {
 
-// Chooses the driver by the environment of now: a child that was forked before a device was used
-// may want another driver, or other options of it. Throws c10::Error if a device is or was in use,
-// in a bad fork and after shutdown. No other thread may use this backend meanwhile.
-void chooseDriverAgain();
+// A driver that was chosen by the environment of its constructor, loaded, and asked for its
+// devices. Where there is none, `driver` may be empty, and `state.error` is the reason.
+struct ChosenDriver {
+  DriverState state;
+  std::optional<LoadedDriver> driver;
+
+  ChosenDriver() noexcept;
+
+ private:
+  void choose();
+  // `choice` is a path, or the name of a bundled driver.
+  void load(const std::string& choice);
+  void tryLoad(const std::string& path);
+};
 
 } // namespace puone

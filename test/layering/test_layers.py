@@ -122,7 +122,7 @@ ALLOWED = [
     ("csrc/drivers/sim/a.cpp", '#include "hal/hal.h"\n#include "kernels/copy.h"'),
     ("csrc/drivers/sim/a.cpp", '#include "drivers/sim/sim.h"\n#include "sim.h"'),
     ("csrc/drivers/cuda/a.cu", '#include <cuda_runtime.h>\nauto s = "cudaStream_t";'),
-    ("csrc/runtime/driver.cpp", "#include <c10/core/Stream.h>\nf(bundledDriver(name));"),
+    ("csrc/runtime/driver_choice.cpp", "#include <c10/core/Stream.h>\nf(bundledDriver(name));"),
     ("csrc/runtime/a.cpp", "// as c10/cuda/CUDAStream.h does\n/* cuda\n   cuda */ int x;"),
     ("csrc/aten/core/copy.cpp", '#include "runtime/stream.h"\n#include "kernels/args.h"'),
     ("csrc/aten/sort/a.cpp", '#include "aten/core/copy.h"\n#include "aten/reduce/a.h"'),
