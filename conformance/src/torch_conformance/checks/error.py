@@ -7,7 +7,7 @@ import functools
 import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy
@@ -744,6 +744,42 @@ def the_stream_goes_on_after_its_late_error(dev: Device) -> None:
         x.fill_(6)
     stream.synchronize()
     dev.assert_equal(x, torch.full((64,), 6.0))
+
+
+#: How a program uses memory on the stream whose work fails: it made it there, or elsewhere.
+_FAILED_USES: dict[str, tuple[bool, Callable[[torch.Stream, torch.Tensor], None]]] = {
+    "own": (True, lambda stream, x: None),
+    "of_another_stream": (False, lambda stream, x: x.record_stream(stream)),
+}
+
+
+@check(
+    "error/deferred_memory",
+    "ERR-029",
+    cases=_FAILED_USES,
+    needs=(*_DEFERRED, "memory_stats", "record_stream"),
+)
+def memory_of_failed_work_returns(dev: Device, case: str) -> None:
+    """Memory that failed work used goes back to the device, once its error was raised."""
+    made_there, use = _FAILED_USES[case]
+    stream = dev.stream(0)
+    dev.synchronize()
+    torch.accelerator.empty_cache()
+    before = torch.accelerator.memory_reserved(0)
+    with stream if made_there else nullcontext():
+        x = torch.ones(1 << 22, device=dev.device(0))
+    try:
+        _fail_late(dev, stream, x)
+        use(stream, x)
+        del x
+        raisers = (torch.accelerator.empty_cache, stream.synchronize, torch.accelerator.empty_cache)
+        errors = [error for work in raisers for error in _error_of(work)]
+    finally:
+        dev.fault.reset()
+    assert errors, "the error was not raised"
+    torch.accelerator.empty_cache()
+    left = torch.accelerator.memory_reserved(0) - before
+    assert left <= 0, f"{left} bytes are still reserved"
 
 
 @contextmanager
