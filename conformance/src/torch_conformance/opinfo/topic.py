@@ -242,12 +242,12 @@ class Topic:
         if not dev.is_accelerator:
             return self.own(sample), False
         transfer = Transfer(dev.device())
-        moved = replace(sample, input=transfer.move(sample.input))
+        first = transfer.move(sample.input)
+        args, kwargs = sample.args, sample.kwargs
         if self.op.name not in policy.HOST_ARGUMENTS:
-            arguments = transfer.move((sample.args, sample.kwargs))
-            moved = replace(moved, args=arguments[0], kwargs=arguments[1])
+            args, kwargs = transfer.move((args, kwargs))
         # Where no argument names a device, the result belongs on the CPU.
-        return moved, transfer.used
+        return replace(sample, input=first, args=args, kwargs=kwargs), transfer.used
 
     def _refusal(self, dev: Device, moved: Sample, error: Exception) -> str | None:
         """The CPU raises and the device has to: what is wrong with what the device does."""
