@@ -166,12 +166,10 @@ class StreamList {
     stream.*next = nullptr;
     (last_ != nullptr ? last_->*next : first_) = &stream;
     last_ = &stream;
-    ++size_;
   }
   void erase(Stream& stream) {
     (stream.*previous != nullptr ? stream.*previous->*next : first_) = stream.*next;
     (stream.*next != nullptr ? stream.*next->*previous : last_) = stream.*previous;
-    --size_;
   }
   Stream* first() const {
     return first_;
@@ -179,14 +177,10 @@ class StreamList {
   static Stream* after(const Stream& stream) {
     return stream.*next;
   }
-  size_t size() const {
-    return size_;
-  }
 
  private:
   Stream* first_ = nullptr;
   Stream* last_ = nullptr;
-  size_t size_ = 0;
 };
 
 using ReadyList = StreamList<&Stream::ready_previous, &Stream::ready_next>;
