@@ -23,7 +23,7 @@ from torch.utils.checkpoint import checkpoint
 
 import torch_puone  # noqa: F401 - registers the device; starts no driver
 from torch_conformance.authoring.device import run_forked
-from torch_conformance.checks.random import digests
+from torch_conformance.checks.random.reproducibility import digests
 
 DEVICE = torch.device("puone", 0)
 OTHER = torch.device("puone", 1)

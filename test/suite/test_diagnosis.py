@@ -166,7 +166,7 @@ def test_the_frames_of_the_suite_are_cut() -> None:
     output = (
         "said\nCurrent thread 0x1 (most recent call first):\n"
         '  File "/chip/op.py", line 3 in kernel\n'
-        '  File "/x/torch_conformance/checks/copy.py", line 9 in copies\n'
+        '  File "/x/torch_conformance/checks/copy/values.py", line 9 in copies\n'
         '  File "/x/torch_conformance/authoring/check.py", line 61 in run\n'
         '  File "/x/torch_conformance/running/execute.py", line 25 in execute\n'
         '  File "/x/pytest/__main__.py", line 5 in <module>\n'
@@ -175,6 +175,6 @@ def test_the_frames_of_the_suite_are_cut() -> None:
     assert without_harness(output) == (
         "said\nCurrent thread 0x1 (most recent call first):\n"
         '  File "/chip/op.py", line 3 in kernel\n'
-        '  File "/x/torch_conformance/checks/copy.py", line 9 in copies\n'
+        '  File "/x/torch_conformance/checks/copy/values.py", line 9 in copies\n'
         "\nExtension modules: numpy\n"
     )
