@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from torch_conformance.checks.generator import DRAWS, IMPLICIT
+from torch_conformance.checks._random_operators import DRAWS, IMPLICIT
 
 #: Random operators that a backend does not have to offer, by what their names begin with.
 NOT_FOR_ALL = {

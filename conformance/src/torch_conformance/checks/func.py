@@ -29,7 +29,7 @@ from torch.func import (
 from torch.nn import functional
 
 from torch_conformance.authoring.api import Device, Program, agree, check, noise, raised, ramp
-from torch_conformance.checks.autograd import FUNCTIONS
+from torch_conformance.checks._functions import FUNCTIONS
 
 _BATCH = 3
 

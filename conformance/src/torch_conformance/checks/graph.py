@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torch_conformance.authoring.api import Device, check, noise, raised, while_held
-from torch_conformance.checks.generator import rng_state
+from torch_conformance.checks._random_state import rng_state
 
 N = 1 << 12
 BYTES = 32 << 20

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torch_conformance.authoring.api import Device, check, noise, tensors, zeros_index
-from torch_conformance.checks.autograd import FUNCTIONS
+from torch_conformance.checks._functions import FUNCTIONS
 from torch_conformance.checks.operator._programs import attended, ints
 
 

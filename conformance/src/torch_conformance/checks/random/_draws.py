@@ -10,12 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from torch_conformance.authoring.api import Device
-from torch_conformance.checks.generator import DRAWS, IMPLICIT
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")
-#: Every random operator.
-ALL = {**DRAWS, **IMPLICIT}
-
 #: Draws large enough for a kernel to divide them among threads, blocks or calls.
 LARGE: dict[str, Callable[[torch.device], Tensor]] = {
     "rand": lambda d: torch.rand(100_003, device=d),

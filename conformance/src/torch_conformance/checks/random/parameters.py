@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torch_conformance.authoring.api import Device, check, raised
-from torch_conformance.checks.generator import rng_state
+from torch_conformance.checks._random_state import rng_state
 from torch_conformance.checks.random._statistics import assert_chi_square
 
 _REFUSED: dict[str, Callable[[torch.device], Any]] = {

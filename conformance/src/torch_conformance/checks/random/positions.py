@@ -11,8 +11,9 @@ import torch
 from torch.nn import functional
 
 from torch_conformance.authoring.api import Device, check
-from torch_conformance.checks.generator import DRAW_NEEDS, default_generator, rng_state
-from torch_conformance.checks.random._draws import ALL, LARGE, LARGE_NEEDS
+from torch_conformance.checks._random_operators import ALL, DRAW_NEEDS
+from torch_conformance.checks._random_state import default_generator, rng_state
+from torch_conformance.checks.random._draws import LARGE, LARGE_NEEDS
 
 
 @check("random/advance", "RAND-004", needs=("generator",), cases=tuple(ALL), case_needs=DRAW_NEEDS)

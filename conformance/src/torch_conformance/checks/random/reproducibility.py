@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from torch_conformance.authoring.api import Device, check, raised, why_ended
-from torch_conformance.checks.generator import DRAW_NEEDS, DRAWS, rng_state
-from torch_conformance.checks.random._draws import ALL, LARGE, LARGE_NEEDS
+from torch_conformance.checks._random_operators import ALL, DRAW_NEEDS, DRAWS
+from torch_conformance.checks._random_state import rng_state
+from torch_conformance.checks.random._draws import LARGE, LARGE_NEEDS
 
 _ROOT = str(Path(__file__).resolve().parents[3])
 

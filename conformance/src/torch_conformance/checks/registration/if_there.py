@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the module `torch.<type>` need not have is, where it is there, what torch.cuda's is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torch_conformance.authoring.api import Device, check
+from torch_conformance.checks.registration._members import Member, is_index, none, verify_member
+
+
+def _is_of_module(value: Any) -> bool:
+    return {"Stream", "Event", "synchronize", "current_device"} <= set(value)
+
+
+#: What a module need not have; where it is there, it is what torch.cuda's is.
+_IF_THERE: dict[str, Member] = {
+    "device_of": (lambda m: m.device_of(torch.ones(1)), lambda v: hasattr(v, "__enter__")),
+    "device_memory_used": (lambda m: m.device_memory_used(), is_index),
+    "host_empty_cache": (lambda m: m.host_empty_cache(), none),
+    "ipc_collect": (lambda m: m.ipc_collect(), none),
+    "is_bf16_supported": (lambda m: m.is_bf16_supported(), lambda v: isinstance(v, bool)),
+    "is_tf32_supported": (lambda m: m.is_tf32_supported(), lambda v: isinstance(v, bool)),
+    "can_device_access_peer": (
+        lambda m: m.can_device_access_peer(0, m.device_count() - 1),
+        lambda v: isinstance(v, (bool, int)),
+    ),
+    "get_per_process_memory_fraction": (
+        lambda m: m.get_per_process_memory_fraction(0),
+        lambda v: 0 < v <= 1,
+    ),
+    "memory_snapshot": (lambda m: m.memory_snapshot(), lambda v: isinstance(v, list)),
+    "memory_stats_as_nested_dict": (
+        lambda m: m.memory_stats_as_nested_dict(),
+        lambda v: "current" in v["allocated_bytes"]["all"],
+    ),
+    "__dir__": (dir, _is_of_module),
+}
+
+
+@check("registration/if_there", "REG-050", cases=_IF_THERE, needs=("accelerator",))
+def further_functions_are_those_of_cuda(dev: Device, case: str) -> None:
+    """A function that the module has by the name of one of torch.cuda's returns what that does."""
+    if not hasattr(dev.bare_module, case):
+        dev.unsupported(f"torch.{dev.type} has no {case}")
+    verify_member(dev, _IF_THERE, case)
+
+
+@check("registration/if_there:memory_used", "REG-050", needs=("memory_stats",))
+def used_memory_grows_with_use(dev: Device) -> None:
+    """device_memory_used of a device grows with what is allocated there."""
+    if not hasattr(dev.bare_module, "device_memory_used"):
+        dev.unsupported(f"torch.{dev.type} has no device_memory_used")
+    index, size = dev.count - 1, 64 << 20
+    torch.accelerator.empty_cache()
+    before = dev.bare_module.device_memory_used(index)
+    x = torch.empty(size, dtype=torch.uint8, device=dev.device(index))
+    grown = dev.bare_module.device_memory_used(index) - before
+    assert size <= grown < 2 * size, f"by {grown} bytes for {x.nbytes}"
+
+
+@check("registration/if_there:repr", "REG-050", needs=("streams",))
+def streams_are_shown_with_their_device(dev: Device) -> None:
+    """The text of a stream of the device module names its device."""
+    if not hasattr(dev.bare_module, "Stream"):
+        dev.unsupported(f"torch.{dev.type} has no Stream")
+    for index in {0, dev.count - 1}:
+        stream = dev.bare_module.Stream(device=index)
+        assert str(stream.device) in repr(stream), repr(stream)
