@@ -104,6 +104,7 @@ _FIRST_USES = {
     "module_allocated": "module.memory_allocated() == 0",
     "module_reset_peak": "module.reset_peak_memory_stats() is None",
     "module_empty_cache": "module.empty_cache() is None",
+    "module_snapshot": "module.memory_snapshot() == []",
 }
 _FIRST_USE = (
     "module = torch.get_device_module(torch.device(D).type)\n"

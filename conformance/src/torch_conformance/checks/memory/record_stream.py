@@ -99,6 +99,17 @@ def record_stream_defers_reuse_on_every_device(dev: Device) -> None:
     assert all(z[0].item() == 2 for z in again)
 
 
+@check("memory/record_stream_empty", "MEM-031", needs=("record_stream", "streams"))
+def tensors_without_elements_may_be_recorded(dev: Device) -> None:
+    """record_stream() of a tensor that has no memory does nothing, and its stream goes on."""
+    user = dev.stream()
+    torch.empty(0, device=dev.device()).record_stream(user)
+    with user:
+        x = torch.ones(8, device=dev.device()) + 1
+    user.synchronize()
+    dev.assert_equal(x, torch.full((8,), 2.0))
+
+
 @check("memory/record_stream_neighbour", "MEM-031", needs=("record_stream", "streams", "delay"))
 def recorded_blocks_stay_apart(dev: Device) -> None:
     """A block that another stream still uses is not part of a larger one that is handed out."""
