@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/arena.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -166,17 +167,27 @@ void Arena::removeIdle(uint64_t time, std::vector<Segment>& removed) {
   }
 }
 
-size_t Arena::removeOversize(size_t bytes, std::vector<Segment>& removed) {
-  size_t sum = 0;
-  auto it = large_.free.lower_bound(std::max(bytes, maxSplitSize()));
-  while (it != large_.free.end() && sum < bytes) {
-    Block* block = *it++;
-    if (!block->isSplit()) {
-      sum += block->size;
-      remove(block, removed);
-    }
+void Arena::removeOversize(size_t bytes, std::vector<Segment>& removed) {
+  const size_t least = maxSplitSize();
+  const auto suffices = std::find_if(
+      large_.free.lower_bound(std::max(bytes, least)), large_.free.end(), [](const Block* block) {
+        return !block->isSplit();
+      });
+  if (suffices != large_.free.end()) {
+    remove(*suffices, removed);
+    return;
   }
-  return sum;
+  size_t sum = 0;
+  std::vector<Block*> largest;
+  for (auto it = large_.free.rbegin(); it != large_.free.rend() && sum < bytes; ++it) {
+    Block* block = *it;
+    if (block->size < least) break;
+    if (block->isSplit()) continue;
+    largest.push_back(block);
+    sum += block->size;
+  }
+  if (sum < bytes) return;
+  for (Block* block : largest) remove(block, removed);
 }
 
 void Arena::listIdle(std::vector<std::pair<uint64_t, size_t>>& idle) const {

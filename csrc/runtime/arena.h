@@ -62,11 +62,12 @@ class Arena {
     return segments_.empty();
   }
 
-  // Removes wholly free segments: all; large ones that became free at `time` or earlier; or the
-  // smallest oversize ones whose sizes add up to `bytes`. Appends them.
+  // Removes wholly free segments: all; large ones that became free at `time` or earlier; or of the
+  // oversize ones the smallest of at least `bytes`, and if there is none the largest ones that add
+  // up to `bytes`, if they do. Appends them.
   void removeSegments(std::vector<Segment>& removed);
   void removeIdle(uint64_t time, std::vector<Segment>& removed);
-  size_t removeOversize(size_t bytes, std::vector<Segment>& removed);
+  void removeOversize(size_t bytes, std::vector<Segment>& removed);
 
   // Wholly free large segments: when they became free, and their bytes. Appends them.
   void listIdle(std::vector<std::pair<uint64_t, size_t>>& idle) const;

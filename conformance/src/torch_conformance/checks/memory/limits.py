@@ -200,3 +200,31 @@ def blocks_beyond_the_largest_size_are_returned_before_giving_up(dev: Device) ->
 
         works: list[Callable[[], None]] = [replace, *(partial(others, k * MIB) for k in (2, 5))]
         in_threads(works)
+
+
+#: The large unused blocks and the request, in hundredths of the limit. All large blocks must go.
+_IN_THE_WAY = {"one": ((90,), 60), "two": ((45, 45), 60)}
+
+
+@check(
+    "memory/oom_flush_keeps",
+    "MEM-074",
+    cases=_IN_THE_WAY,
+    needs=("allocator_settings", *LIMITED, "memory_stats"),
+)
+def what_need_not_be_returned_stays_in_the_cache(dev: Device, case: str) -> None:
+    """A request that large unused blocks stand in the way of returns these and no others."""
+    large, requested = _IN_THE_WAY[case]
+    with _limited(dev, 0) as total, settings(dev, "max_split_size_mb:20"):
+        share = int(total * _SHARE)
+        sizes = (MIB, 25 * MIB, *(share * percent // 100 for percent in large))
+        unused = [allocate(dev, size) for size in sizes]
+        del unused
+        dev.synchronize()
+        before = statistics(0)
+        x = allocate(dev, share * requested // 100)
+        x[-1:].fill_(7)
+        assert x[-1].item() == 7
+        after = statistics(0)
+    returned = after["segment.all.freed"] - before["segment.all.freed"]
+    assert returned == len(large), f"{returned} segments returned, where {len(large)} suffice"
