@@ -555,6 +555,43 @@ def device_without_index_is_the_current_one(dev: Device, case: str) -> None:
         assert x.device == dev.device(1), f"expected index 1, got {x.device}"
 
 
+def _recorded(dev: Device) -> torch.device:
+    """The device of an event that the current stream has recorded."""
+    event = torch.Event(device=dev.type)
+    event.record()
+    return event.device
+
+
+#: Objects of a device that is given without an index: their devices.
+_INDEXLESS_OBJECTS: dict[str, Callable[[Device], torch.device]] = {
+    "stream": lambda dev: torch.Stream(device=dev.type).device,
+    "stream_of_the_module": lambda dev: dev.module.Stream().device,
+    "current_stream": lambda dev: torch.accelerator.current_stream().device,
+    "current_stream_of_the_module": lambda dev: dev.module.current_stream().device,
+    "event": _recorded,
+    "generator": lambda dev: torch.Generator(dev.type).device,
+}
+
+
+@check(
+    "device/indexless_objects",
+    "DEV-014",
+    cases=_INDEXLESS_OBJECTS,
+    needs=("multi_device", "accelerator"),
+    case_needs={
+        **dict.fromkeys(_INDEXLESS_OBJECTS, "streams"),
+        "event": "events",
+        "generator": "generator",
+    },
+)
+def objects_without_index_are_of_the_current_device(dev: Device, case: str) -> None:
+    """A stream, event or generator of a device without an index is of the current device."""
+    for index in (1, 0):
+        with torch.accelerator.device_index(index):
+            found = _INDEXLESS_OBJECTS[case](dev)
+            assert found == dev.device(index), f"expected index {index}, got {found}"
+
+
 @check("device/identity:index", "DEV-015")
 def the_device_of_a_tensor_has_type_and_index(dev: Device) -> None:
     """A tensor's device has the type and the index of the device it was made on."""
