@@ -53,8 +53,8 @@ class Queue:
         return self._files.setdefault(check.file, deque())
 
     def _choose(self, own: str, of_others: Collection[str]) -> str:
-        left = [file for file, checks in self._files.items() if checks]
-        if own in left:
+        if self._files.get(own):
             return own
+        left = [file for file, checks in self._files.items() if checks]
         free = (file for file in left if file not in of_others)
         return next(free, None) or max(left, key=lambda file: len(self._files[file]))
