@@ -105,6 +105,7 @@ _FIRST_USES = {
     "module_reset_peak": "module.reset_peak_memory_stats() is None",
     "module_empty_cache": "module.empty_cache() is None",
     "module_snapshot": "module.memory_snapshot() == []",
+    "module_history": "module.memory._snapshot()['segments'] == []",
 }
 _FIRST_USE = (
     "module = torch.get_device_module(torch.device(D).type)\n"
@@ -118,7 +119,10 @@ def _offers(dev: Device, name: str, code: str) -> bool:
     if name == "info":
         return dev.has("memory_info")
     function = code.partition("module.")[2].partition("(")[0]
-    return not function or hasattr(dev.bare_module, function)
+    found = dev.bare_module
+    for word in function.split("."):
+        found = getattr(found, word, None)
+    return not function or found is not None
 
 
 @check("memory/first_use", "MEM-051", needs=("memory_stats", "fork"))
