@@ -16,6 +16,7 @@ struct ChosenDriver {
   DriverState state;
   std::optional<LoadedDriver> driver;
 
+  // Chooses, loads and asks. Takes as long as the driver takes to load.
   ChosenDriver() noexcept;
 
  private:
