@@ -10,11 +10,10 @@
 
 namespace puone {
 
-// A driver that was chosen by the environment of its constructor, loaded, and asked for its
-// devices. Where there is none, `driver` may be empty, and `state.error` is the reason.
+// A driver that was chosen by the environment of its constructor, and asked for its devices.
 struct ChosenDriver {
-  DriverState state;
-  std::optional<LoadedDriver> driver;
+  DriverState state;                  // which driver, with how many devices, or why none
+  std::optional<LoadedDriver> driver; // its table; empty where none could be loaded
 
   // Chooses, loads and asks. Takes as long as the driver takes to load.
   ChosenDriver() noexcept;
