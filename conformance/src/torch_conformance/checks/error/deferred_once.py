@@ -100,22 +100,19 @@ def the_stream_goes_on_after_its_late_error(dev: Device) -> None:
     dev.assert_equal(x, torch.full((64,), 6.0))
 
 
-#: How a program uses memory on the stream whose work fails: it made it there, or elsewhere.
-_FAILED_USES: dict[str, tuple[bool, Callable[[torch.Stream, torch.Tensor], None]]] = {
-    "own": (True, lambda stream, x: None),
-    "of_another_stream": (False, lambda stream, x: x.record_stream(stream)),
-}
+#: Whether the memory was made on the stream whose work fails.
+_MADE_THERE = {"own": True, "of_another_stream": False}
 
 
 @check(
     "error/deferred_memory",
     "ERR-029",
-    cases=_FAILED_USES,
+    cases=_MADE_THERE,
     needs=(*DEFERRED, "memory_stats", "record_stream"),
 )
 def memory_of_failed_work_returns(dev: Device, case: str) -> None:
     """Memory that failed work used goes back to the device, once its error was raised."""
-    made_there, use = _FAILED_USES[case]
+    made_there = _MADE_THERE[case]
     stream = dev.stream(0)
     dev.synchronize()
     torch.accelerator.empty_cache()
@@ -124,7 +121,8 @@ def memory_of_failed_work_returns(dev: Device, case: str) -> None:
         x = torch.ones(1 << 22, device=dev.device(0))
     try:
         fail_late(dev, stream, x)
-        use(stream, x)
+        if not made_there:
+            x.record_stream(stream)
         del x
         raisers = (torch.accelerator.empty_cache, stream.synchronize, torch.accelerator.empty_cache)
         errors = [error for work in raisers for error in error_of(work)]

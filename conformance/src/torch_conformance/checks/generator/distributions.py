@@ -8,7 +8,7 @@ import math
 import torch
 
 from torch_conformance.authoring.api import Device, check
-from torch_conformance.checks.generator._distribution import MANY, host_values, near
+from torch_conformance.checks._statistics import MANY, host_values, near
 
 
 @check(

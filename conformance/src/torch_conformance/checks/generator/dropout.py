@@ -10,7 +10,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from torch_conformance.authoring.api import Device, check
-from torch_conformance.checks.generator._distribution import MANY, host_values, near
+from torch_conformance.checks._statistics import MANY, host_values, near
 
 
 @check("generator/dropout", "GEN-020", needs=("generator",))

@@ -120,9 +120,9 @@ def _offers(dev: Device, name: str, code: str) -> bool:
         return dev.has("memory_info")
     function = code.partition("module.")[2].partition("(")[0]
     found = dev.bare_module
-    for word in function.split("."):
+    for word in filter(None, function.split(".")):
         found = getattr(found, word, None)
-    return not function or found is not None
+    return found is not None
 
 
 @check("memory/first_use", "MEM-051", needs=("memory_stats", "fork"))

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from torch_conformance.authoring.api import Device, check, noise
+from torch_conformance.checks._statistics import MANY, assert_chi_square
 from torch_conformance.checks.random._draws import FLOATING
-from torch_conformance.checks.random._statistics import MANY, assert_chi_square
 
 _DROPOUTS: dict[str, tuple[Callable[[Tensor], Tensor], int]] = {
     "dropout1d": (lambda x: functional.dropout1d(x, 0.3), 1),

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from torch_conformance.authoring.api import Device, check
-from torch_conformance.checks.random._statistics import assert_chi_square
+from torch_conformance.checks._statistics import assert_chi_square
 
 _BOUNDS = {
     "one": (0, 1),

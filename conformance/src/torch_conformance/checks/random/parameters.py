@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from torch_conformance.authoring.api import Device, check, raised
 from torch_conformance.checks._random_state import rng_state
-from torch_conformance.checks.random._statistics import assert_chi_square
+from torch_conformance.checks._statistics import assert_chi_square
 
 _REFUSED: dict[str, Callable[[torch.device], Any]] = {
     "uniform_reversed": lambda d: torch.empty(2, device=d).uniform_(2, 1),

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What several files of the chapter share: how well numbers agree with a distribution."""
+"""What chapters share: how well drawn numbers agree with a distribution."""
 
 from __future__ import annotations
 
 import math
 
-import torch
 from torch import Tensor
 
 #: How many numbers are drawn to look at their distribution.
 MANY = 40_000
+
+
+def near(value: float, expected: float, deviation: float, count: int = MANY) -> bool:
+    """Whether a mean of `count` values with that deviation is within six standard errors."""
+    return abs(value - expected) <= 6 * deviation / math.sqrt(count)
+
+
+def host_values(values: Tensor) -> Tensor:
+    """The values on the CPU, in float64."""
+    return values.cpu().double()
 
 
 def assert_chi_square(counts: Tensor, weights: Tensor) -> None:
@@ -25,8 +34,3 @@ def assert_chi_square(counts: Tensor, weights: Tensor) -> None:
     spread = 2 / (9 * freedom)
     limit = freedom * (1 - spread + 4.9 * math.sqrt(spread)) ** 3
     assert statistic < limit, f"chi-square {statistic:.1f}, allowed {limit:.1f}: {counts.tolist()}"
-
-
-def normal_cdf(x: Tensor) -> Tensor:
-    """The distribution function of standard normal numbers."""
-    return torch.special.ndtr(x)
