@@ -85,9 +85,9 @@ def broken(entry: Any, function: Any, kind: type[Topic] = Forward, attribute: st
             with mock.patch.dict(vars(op), {attribute: function}):
                 return super()._observed(use)
 
-        def _refusal(self, dev: Device, moved: Sample, error: Exception) -> Any:
+        def _refusal(self, dev: Device, there: Sample, error: Exception) -> Any:
             with mock.patch.dict(vars(op), {attribute: function}):
-                return super()._refusal(dev, moved, error)
+                return super()._refusal(dev, there, error)
 
     topic: Topic = Lying(op)
     return topic
@@ -424,6 +424,15 @@ def test_a_view_is_moved_with_its_storage() -> None:
     assert moved.device.type == "meta"
     assert (moved.stride(), moved.storage_offset()) == ((1, 3), 2)
     assert moved.untyped_storage().nbytes() == base.untyped_storage().nbytes()
+
+
+@pytest.mark.parametrize("place", [slice(None), slice(2, 8, 2)], ids=["whole", "view"])
+def test_a_sample_that_is_copied_for_the_cpu_keeps_its_own_values(place: slice) -> None:
+    value = torch.arange(8.0)[place]
+    copied = moved(Sample(value, (value,), {"other": [value]}), CPU)
+    copied.input.zero_()
+    assert copied.args[0] is copied.kwargs["other"][0] is copied.input
+    assert value.sum() > 0
 
 
 def test_lazy_bits_and_identity_survive_the_move() -> None:

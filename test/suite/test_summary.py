@@ -135,8 +135,8 @@ def test_wrong_values_are_grouped_by_operator_and_extent_with_a_real_example() -
 
 def test_chapters_over_their_time_budget_are_named_as_information() -> None:
     budget = chapters()["copy"].budget_s
-    within = record("copy/one", "pass", duration_s=budget * 2 - 1.0)
-    beyond = record("copy/two", "pass", duration_s=3.0)
+    within = record("copy/one", "pass", duration_s=budget * 3 - 1.0)
+    beyond = record("copy/two", "pass", duration_s=4.0)
     assert summary.over_budget([within]) == []
     said = summary.over_budget([within, beyond])
     assert said == [f"over their time budget: copy {budget + 1} s of {budget}"]

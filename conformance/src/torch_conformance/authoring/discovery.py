@@ -35,6 +35,11 @@ def chapter_of(file: Path) -> str:
     return file.parent.name if in_package else file.stem
 
 
+def prefix_of(file: Path) -> str:
+    """What the ids of a file's checks begin with."""
+    return f"opinfo/{file.stem}:" if file.parent == OPINFO else f"{chapter_of(file)}/"
+
+
 def topic_files() -> list[Path]:
     """The files of the OpInfo tier."""
     return [OPINFO / f"{topic}.py" for topic in TOPICS]

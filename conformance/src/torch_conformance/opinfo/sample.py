@@ -9,6 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
+from torch_conformance.opinfo import policy
+
 
 def unchanged(result: Any) -> Any:
     """The result as it is."""
@@ -38,7 +40,8 @@ class Sample:
     @classmethod
     def of(cls, made: Any) -> Sample:
         """A sample of the operator database."""
-        return cls(made.input, made.args, made.kwargs, made.output_process_fn_grad)
+        kwargs = {name: policy.settled(value) for name, value in made.kwargs.items()}
+        return cls(made.input, made.args, kwargs, made.output_process_fn_grad)
 
     def call(self, function: Callable[..., Any]) -> Any:
         """Call the function with the arguments."""

@@ -8,7 +8,6 @@ sample, so that a crash names it.
 
 from __future__ import annotations
 
-import copy
 import random
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +34,7 @@ from torch_conformance.authoring.origin import is_verdict
 from torch_conformance.opinfo import policy, precision, randomness, repro, ties
 from torch_conformance.opinfo.evidence import Evidence
 from torch_conformance.opinfo.sample import Sample
-from torch_conformance.opinfo.transfer import Transfer
+from torch_conformance.opinfo.transfer import CPU, Transfer, moved
 from torch_conformance.opinfo.without_backend import raised_by_cpu
 from torch_conformance.spec import capabilities
 from torch_conformance.spec.descriptor import Descriptor
@@ -158,13 +157,11 @@ class Topic:
         seed_everything(check_id, seed)
         return list(self.make(dtype))
 
-    def database_samples(self, dtype: torch.dtype, requires_grad: bool = False) -> Iterator[Sample]:
+    def database_samples(self, dtype: torch.dtype, requires_grad: bool = False) -> list[Sample]:
         """The samples as the operator database has them."""
         # Not op.sample_inputs: it reseeds before each sample and walks the stack to find its test.
         made = self.op.sample_inputs_func(self.op, "cpu", dtype, requires_grad)
-        for sample in self._chosen(list(filter(_is_here, map(Sample.of, made))), dtype):
-            kwargs = {name: policy.settled(value) for name, value in sample.kwargs.items()}
-            yield replace(sample, kwargs=kwargs)
+        return self._chosen(list(filter(_is_here, map(Sample.of, made))), dtype)
 
     def _chosen(self, samples: list[Sample], dtype: torch.dtype) -> list[Sample]:
         """Those that are used: all, or some that the seed chooses."""
@@ -182,7 +179,7 @@ class Topic:
 
     def judge(self, dev: Device, sample: Sample) -> Difference | str | None:
         """What is wrong with the device's result for a sample, or None."""
-        moved, on_device = self._moved(dev, sample)
+        there, on_device = self._moved(dev, sample)
         try:
             expected = self.act(self.own(sample))
         except Exception as error:
@@ -191,10 +188,10 @@ class Topic:
             # A kernel that the CPU does not have is nothing that a device must not have.
             if not sample.refused or isinstance(error, NotImplementedError):
                 raise Incomparable(f"{type(error).__name__}: {first_line(error)}") from None
-            return self._refusal(dev, moved, error)
+            return self._refusal(dev, there, error)
         self.trust(sample, expected)
         try:
-            actual = self._observed(lambda: self.act(moved))
+            actual = self._observed(lambda: self.act(there))
         except _REFUSALS:
             if sample.refused:
                 raise Incomparable("the device refuses what the CPU accepts") from None
@@ -231,11 +228,7 @@ class Topic:
     def own(self, sample: Sample) -> Sample:
         """The sample for one use: a copy, if that changes its arguments."""
         changes = self.mutates or self.op.name in policy.MUTATES_ARGUMENTS
-        return self._copy(sample) if changes else sample
-
-    def _copy(self, sample: Sample) -> Sample:
-        parts = copy.deepcopy((sample.input, sample.args, sample.kwargs))
-        return replace(sample, input=parts[0], args=parts[1], kwargs=parts[2])
+        return moved(sample, CPU) if changes else sample
 
     def _moved(self, dev: Device, sample: Sample) -> tuple[Sample, bool]:
         """The sample on the device, and whether the result has to be there, too."""
@@ -249,11 +242,11 @@ class Topic:
         # Where no argument names a device, the result belongs on the CPU.
         return replace(sample, input=first, args=args, kwargs=kwargs), transfer.used
 
-    def _refusal(self, dev: Device, moved: Sample, error: Exception) -> str | None:
+    def _refusal(self, dev: Device, there: Sample, error: Exception) -> str | None:
         """The CPU raises and the device has to: what is wrong with what the device does."""
         due = f"the CPU raises {type(error).__name__}: {first_line(error)}"
         try:
-            self.act(moved)
+            self.act(there)
             dev.synchronize()
         except type(error):
             return None
@@ -271,7 +264,7 @@ class Topic:
                 raise Incomparable(f"the CPU itself is wrong: {found}")
 
     def _draws(self, sample: Sample) -> bool:
-        return randomness.drawn(lambda: self.act(self._copy(sample)))
+        return randomness.drawn(lambda: self.act(moved(sample, CPU)))
 
     def _difference(
         self, dev: Device, sample: Sample, actual: Any, expected: Any

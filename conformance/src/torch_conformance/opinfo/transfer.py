@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Samples made on the CPU, carried over to the device as they are: same strides, same storage."""
+"""Samples made on the CPU, carried over to the device as they are: same strides, same storage.
+
+A copy for the CPU itself is made in the same way.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ class Transfer:
 
     def _tensor(self, tensor: Tensor) -> Tensor:
         if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_nested:
-            return tensor.to(self._device)
+            return self._carried(tensor)
         if tensor.is_conj():
             return self._tensor(tensor.conj()).conj()
         if tensor.is_neg():
@@ -54,15 +57,16 @@ class Transfer:
         storage = tensor.untyped_storage()
         itemsize = tensor.element_size()
         if tensor.is_contiguous() and storage.nbytes() == tensor.numel() * itemsize:
-            return tensor.to(self._device)
+            return self._carried(tensor)
         if storage.nbytes() % itemsize:
-            return tensor.to(self._device)
+            return self._carried(tensor)
         # A view: `to` would drop the memory around it, which as_strided and others reach.
         whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage)
-        view: Tensor = whole.to(self._device).as_strided(
-            tensor.size(), tensor.stride(), tensor.storage_offset()
-        )
-        return view
+        size, stride = tensor.size(), tensor.stride()
+        return self._carried(whole).as_strided(size, stride, tensor.storage_offset())
+
+    def _carried(self, tensor: Tensor) -> Tensor:
+        return tensor.to(self._device, copy=True)
 
 
 def moved(sample: Sample, device: torch.device) -> Sample:

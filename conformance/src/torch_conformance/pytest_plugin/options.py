@@ -60,7 +60,7 @@ def add_options(parser: pytest.Parser) -> None:
         help="chunk: worker processes that run --chunk checks each (default). test: one process "
         "for each check. none: in this process, for debuggers; a crash ends the run",
     )
-    add("--workers", type=int, metavar="N", help="number of worker processes (default: cores)")
+    add("--workers", type=int, metavar="N", help="number of worker processes (default: cores + 1)")
     add(
         "--chunk",
         type=int,

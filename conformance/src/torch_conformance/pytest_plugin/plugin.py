@@ -108,12 +108,9 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile | None:
     suite = parent.config.stash[KEY]
     file = file_path.resolve()
-    topic = file.stem if file in discovery.topic_files() else None
-    if topic is None and file not in discovery.chapter_files(suite.checks_dir):
+    if file not in suite.every_file:
         return None
-    if file.is_relative_to(PACKAGE) and not _wants(
-        suite, f"opinfo/{topic}:" if topic else f"{discovery.chapter_of(file)}/"
-    ):
+    if file.is_relative_to(PACKAGE) and not _wants(suite, discovery.prefix_of(file)):
         return None
     suite.problem = suite.problem or _problem(suite, parent.config)
     if suite.problem:

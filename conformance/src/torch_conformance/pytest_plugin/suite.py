@@ -9,6 +9,7 @@ import platform
 import shlex
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -167,7 +168,7 @@ class Suite:
             self.place_report(session, None)
             _require_counter(session.descriptor, self.fallback)
 
-    @property
+    @cached_property
     def every_file(self) -> set[Path]:
         """All files with checks that there are."""
         return {*chapter_files(self.checks_dir), *topic_files()}
@@ -216,7 +217,8 @@ class Suite:
 
     def options(self, target: Descriptor) -> Options:
         """How to run a backend: the command line, then its descriptor, then the machine."""
-        workers = self._workers or target.workers or available_cores()
+        # One more than cores: some checks wait, for a deadline or for a fresh interpreter.
+        workers = self._workers or target.workers or available_cores() + 1
         return Options(
             isolate=self.isolate,
             workers=1 if target.single_process or self._is_xdist_worker else workers,
