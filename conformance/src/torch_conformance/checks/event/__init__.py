@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Events: recording, querying, waiting, elapsed time, misuse, and leaks."""
