@@ -123,8 +123,9 @@ def check(
 
     `needs` names capabilities: without them the check is `unsupported`; `case_needs` names one
     more for some of the cases. `cases` reach the function as ``case: str`` and `dtypes` as
-    ``dtype: torch.dtype``. `deadline` is in seconds. `isolate` gives the check a fresh process of
-    its own. `breadth` is of the narrowest run that is to contain it, for what takes long.
+    ``dtype: torch.dtype``; the check of one that the backend does not have is `unsupported`.
+    `deadline` is in seconds. `isolate` gives the check a fresh process of its own. `breadth` is of
+    the narrowest run that is to contain it, for what takes long.
     """
     required = (requirements,) if isinstance(requirements, str) else tuple(requirements)
     needed = tuple(needs)

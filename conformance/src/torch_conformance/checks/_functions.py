@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from torch_conformance.authoring.api import index as _index
+from torch_conformance.authoring.api import index
 
 #: A differentiable function of one tensor of shape (2, 4), for derivatives of every kind.
 Function = Callable[[Tensor], Tensor]
@@ -49,10 +49,10 @@ FUNCTIONS: dict[str, Function] = {
     "cumprod": lambda x: x.cumprod(1),
     "norm": lambda x: torch.linalg.vector_norm(x, dim=1),
     "std": lambda x: x.std(1),
-    "index": lambda x: x[:, _index(x, 0, 2, 2)].square(),
-    "gather": lambda x: x.gather(1, _index(x, 3, 1).view(2, 1)).square(),
+    "index": lambda x: x[:, index(x, 0, 2, 2)].square(),
+    "gather": lambda x: x.gather(1, index(x, 3, 1).view(2, 1)).square(),
     "scatter_add": lambda x: (
-        torch.zeros_like(x).scatter_add(1, _index(x, 0, 1, 1, 3).expand(2, 4), x).square()
+        torch.zeros_like(x).scatter_add(1, index(x, 0, 1, 1, 3).expand(2, 4), x).square()
     ),
     "cat": lambda x: torch.cat([x, x.square()], 1).sin(),
     "where": lambda x: torch.where(x > 0, x.square(), x.sin()),
@@ -65,7 +65,7 @@ FUNCTIONS: dict[str, Function] = {
     "pad": lambda x: functional.pad(x, (1, 1), mode="reflect").square(),
     "as_strided": lambda x: x.as_strided((3, 2), (2, 1)).square(),
     "mse_loss": lambda x: functional.mse_loss(x, _like(x, 2, 4)),
-    "cross_entropy": lambda x: functional.cross_entropy(x, _index(x, 1, 3)),
+    "cross_entropy": lambda x: functional.cross_entropy(x, index(x, 1, 3)),
     "attention": lambda x: _attention(x.view(1, 1, 4, 2)),
     "solve": lambda x: torch.linalg.solve(x.view(2, 2, 2).mT @ x.view(2, 2, 2) + _eye(x), _eye(x)),
     "det": lambda x: torch.linalg.det(x.view(2, 2, 2)),

@@ -16,8 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.api import Device, check, in_thread, noise, raised
-from torch_conformance.authoring.api import index as _index
+from torch_conformance.authoring.api import Device, check, in_thread, index, noise, raised
 from torch_conformance.authoring.backend import first_line
 from torch_conformance.authoring.refusal import refuses
 
@@ -157,12 +156,12 @@ FP32: dict[str, Arguments] = {
     "sum.dim_IntList": lambda t, _: (t(2, 3), [1]),
     "poisson_nll_loss": lambda t, _: (t(2, 3), t(2, 3), True, False, 1e-8, 1),
     "cosine_embedding_loss": lambda t, _: (t(2, 3), t(2, 3), t(2)),
-    "nll_loss": lambda t, _: (t(2, 3), _index(t(1), 0, 2)),
-    "nll_loss2d": lambda t, _: (t(1, 3, 1, 2), _index(t(1), 0, 2).view(1, 1, 2)),
+    "nll_loss": lambda t, _: (t(2, 3), index(t(1), 0, 2)),
+    "nll_loss2d": lambda t, _: (t(1, 3, 1, 2), index(t(1), 0, 2).view(1, 1, 2)),
     "margin_ranking_loss": lambda t, _: (t(3), t(3), t(3)),
-    "multilabel_margin_loss": lambda t, _: (t(1, 3), _index(t(1), 0, 2, -1).view(1, 3)),
+    "multilabel_margin_loss": lambda t, _: (t(1, 3), index(t(1), 0, 2, -1).view(1, 3)),
     "triplet_margin_loss": lambda t, _: (t(2, 3), t(2, 3), t(2, 3)),
-    "multi_margin_loss": lambda t, _: (t(2, 3), _index(t(1), 0, 2)),
+    "multi_margin_loss": lambda t, _: (t(2, 3), index(t(1), 0, 2)),
     "pdist": lambda t, _: (t(3, 2),),
     "renorm": lambda t, _: (t(2, 3), 2, 0, 1.0),
     "logsumexp": lambda t, _: (t(2, 3), [1]),
@@ -190,9 +189,9 @@ PROMOTE: dict[str, Arguments] = {
     "dot": lambda t, f: (t(4), f(4)),
     "vdot": lambda t, f: (t(4), f(4)),
     "grid_sampler": lambda t, f: (t(1, 2, 3, 3), f(1, 2, 2, 2), 0, 0, False),
-    "index_put": lambda t, f: (t(4), [_index(t(1), 1)], f(1)),
+    "index_put": lambda t, f: (t(4), [index(t(1), 1)], f(1)),
     "tensordot": lambda t, f: (f(2, 3), t(3, 2), [1], [0]),
-    "scatter_add": lambda t, f: (t(3), 0, _index(t(1), 0, 2), f(2)),
+    "scatter_add": lambda t, f: (t(3), 0, index(t(1), 0, 2), f(2)),
 }
 
 #: Operators that autocast refuses, because they are not safe in low precision.

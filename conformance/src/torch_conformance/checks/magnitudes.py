@@ -29,11 +29,6 @@ _OFFSETS = {
 }
 
 
-def _supported(dev: Device, dtype: torch.dtype) -> None:
-    if dtype not in dev.dtypes():
-        dev.unsupported(f"needs {dtype}")
-
-
 class _Numbers:
     """The inputs of a program for the range of a data type."""
 
@@ -99,7 +94,6 @@ def documented_logarithms_of_sums_are_stable(dev: Device, case: str, dtype: torc
 
 def _agree(dev: Device, work: Numbers, dtype: torch.dtype) -> None:
     """Compare with double precision, in units of the data type's last place."""
-    _supported(dev, dtype)
     rounding = 4 * torch.finfo(dtype).eps
     agree_with_double(dev, lambda m: work(_Numbers(m, dtype)), dtype, rtol=rounding, slack=rounding)
 
@@ -151,7 +145,6 @@ _MOMENTS: dict[str, Numbers] = {
 @check("magnitudes/moments", "MAGNITUDE-003", cases=_MOMENTS, dtypes=("float32", "float64"))
 def moments_do_not_cancel(dev: Device, case: str, dtype: torch.dtype) -> None:
     """Means, variances and normalisations of numbers that are close to each other are precise."""
-    _supported(dev, dtype)
     tolerance = 2e-3 if dtype == torch.float32 else 1e-6
     agree_with_double(
         dev, lambda m: _MOMENTS[case](_Numbers(m, dtype)), dtype, rtol=tolerance, slack=tolerance
@@ -241,7 +234,6 @@ def functions_of_small_numbers_keep_their_digits(
 
 
 def _agree_in_each_digit(dev: Device, work: Numbers, dtype: torch.dtype) -> None:
-    _supported(dev, dtype)
     wanted = work(_Numbers(Inputs(torch.device("cpu"), torch.float64), dtype)).to(dtype)
     found = work(_Numbers(Inputs(dev.device(), dtype), dtype))
     info = torch.finfo(dtype)

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import torch
 
-from torch_conformance.authoring.api import zeros_index as _zeros_index
-from torch_conformance.checks.contract._calls import Write
-from torch_conformance.checks.contract._calls import ones as _ones
+from torch_conformance.authoring.api import zeros_index
+from torch_conformance.checks.contract._calls import Write, ones
 
 ELEMENTS: dict[str, Write] = {
-    "add_sizes": lambda x: x + _ones(x, 3, 5),
-    "add_in_place_larger": lambda x: x.add_(_ones(x, 2, 3, 4)),
-    "addcmul_sizes": lambda x: torch.addcmul(x, _ones(x, 5), x),
-    "lerp_sizes": lambda x: x.lerp(_ones(x, 3, 5), 0.5),
-    "where_sizes": lambda x: torch.where(x > 0, x, _ones(x, 5)),
+    "add_sizes": lambda x: x + ones(x, 3, 5),
+    "add_in_place_larger": lambda x: x.add_(ones(x, 2, 3, 4)),
+    "addcmul_sizes": lambda x: torch.addcmul(x, ones(x, 5), x),
+    "lerp_sizes": lambda x: x.lerp(ones(x, 3, 5), 0.5),
+    "where_sizes": lambda x: torch.where(x > 0, x, ones(x, 5)),
     "where_condition": lambda x: torch.where(x, x, x),
     "bitwise_of_floats": lambda x: x & x,
     "shift_of_floats": lambda x: torch.bitwise_left_shift(x, x),
@@ -36,15 +35,15 @@ ELEMENTS: dict[str, Write] = {
     "foreach_copy_lengths": lambda x: torch._foreach_copy_([x, x], [x]),
     "foreach_maximum_lengths": lambda x: torch._foreach_maximum([x], [x, x]),
     "fill_value": lambda x: x.to(torch.int8).fill_(300),
-    "fill_matrix": lambda x: x.fill_(_ones(x, 1)),
+    "fill_matrix": lambda x: x.fill_(ones(x, 1)),
     "out_that_requires_grad": lambda x: torch.add(x, 1, out=x.clone().requires_grad_()),
-    "lerp_weights": lambda x: torch.lerp(x, x, _ones(x, 5)),
+    "lerp_weights": lambda x: torch.lerp(x, x, ones(x, 5)),
     "addcdiv_of_integers": lambda x: torch.addcdiv(x.long(), x.long(), x.long()),
-    "complex_sizes": lambda x: torch.complex(x, _ones(x, 5)),
+    "complex_sizes": lambda x: torch.complex(x, ones(x, 5)),
     "complex_dtypes": lambda x: torch.complex(x, x.double()),
     "polar_dtypes": lambda x: torch.polar(x, x.double()),
-    "add_out_dtype": lambda x: torch.add(x, x, out=_zeros_index(x, 3, 4)),
-    "sqrt_out_dtype": lambda x: torch.sqrt(x, out=_zeros_index(x, 3, 4)),
+    "add_out_dtype": lambda x: torch.add(x, x, out=zeros_index(x, 3, 4)),
+    "sqrt_out_dtype": lambda x: torch.sqrt(x, out=zeros_index(x, 3, 4)),
     "pow_out_complex": lambda x: torch.pow(x.to(torch.complex64), 2, out=x.clone()),
     "compare_complex": lambda x: x.to(torch.complex64) < 1,
     "clamp_complex": lambda x: x.to(torch.complex64).clamp(0, 1),
@@ -52,28 +51,28 @@ ELEMENTS: dict[str, Write] = {
     "remainder_complex": lambda x: x.to(torch.complex64).remainder(2),
     "polygamma_order": lambda x: torch.polygamma(-1, x),
     "unscale_found_dtype": lambda x: torch._amp_foreach_non_finite_check_and_unscale_(
-        [x.clone()], _zeros_index(x, 1), _ones(x, 1)
+        [x.clone()], zeros_index(x, 1), ones(x, 1)
     ),
     "unscale_scale_dtype": lambda x: torch._amp_foreach_non_finite_check_and_unscale_(
-        [x.clone()], _ones(x, 1), _zeros_index(x, 1)
+        [x.clone()], ones(x, 1), zeros_index(x, 1)
     ),
     "unscale_found_count": lambda x: torch._amp_foreach_non_finite_check_and_unscale_(
-        [x.clone()], _ones(x, 2), _ones(x, 1)
+        [x.clone()], ones(x, 2), ones(x, 1)
     ),
     "unscale_scale_count": lambda x: torch._amp_foreach_non_finite_check_and_unscale_(
-        [x.clone()], _ones(x, 1), _ones(x, 2)
+        [x.clone()], ones(x, 1), ones(x, 2)
     ),
     "update_scale_dtype": lambda x: torch._amp_update_scale_(
-        _zeros_index(x, 1), _zeros_index(x, 1).int(), _ones(x, 1), 2.0, 0.5, 2
+        zeros_index(x, 1), zeros_index(x, 1).int(), ones(x, 1), 2.0, 0.5, 2
     ),
     "update_scale_tracker": lambda x: torch._amp_update_scale_(
-        _ones(x, 1), _zeros_index(x, 1), _ones(x, 1), 2.0, 0.5, 2
+        ones(x, 1), zeros_index(x, 1), ones(x, 1), 2.0, 0.5, 2
     ),
     "update_scale_found": lambda x: torch._amp_update_scale_(
-        _ones(x, 1), _zeros_index(x, 1).int(), _zeros_index(x, 1), 2.0, 0.5, 2
+        ones(x, 1), zeros_index(x, 1).int(), zeros_index(x, 1), 2.0, 0.5, 2
     ),
     "foreach_dtypes": lambda x: torch._foreach_addcmul_([x.long()], [x], [x], 1.0),
-    "foreach_number_count": lambda x: torch._foreach_mul([x], _ones(x, 2)),
+    "foreach_number_count": lambda x: torch._foreach_mul([x], ones(x, 2)),
     "lerp_dtypes": lambda x: torch.lerp(x, x.double(), 0.5),
     "heaviside_dtypes": lambda x: torch.heaviside(x, x.double()),
     "nextafter_of_integers": lambda x: torch.nextafter(x.long(), x.long()),

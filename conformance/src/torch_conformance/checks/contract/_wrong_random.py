@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.api import zeros_index as _zeros_index
+from torch_conformance.authoring.api import zeros_index
 from torch_conformance.checks.contract._calls import Write
 
 #: Element types that a random distribution does not fill.
@@ -51,7 +51,7 @@ RANDOM: dict[str, Write] = {
     "randint_bounds": lambda x: torch.randint(5, 5, (2,), device=x.device),
     "randperm_count": lambda x: torch.randperm(-1, device=x.device),
     "native_dropout_probability": lambda x: torch.native_dropout(x, 1.5, True),
-    "multinomial_of_integers": lambda x: _zeros_index(x, 3).multinomial(1),
+    "multinomial_of_integers": lambda x: zeros_index(x, 3).multinomial(1),
     "random_of_range": lambda x: x.to(torch.int8).random_(0, 300),
     "random_from": lambda x: x.to(torch.uint8).random_(-3, 3),
     "randperm_dtype": lambda x: torch.randperm(300, dtype=torch.uint8, device=x.device),

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import torch
 
-from torch_conformance.authoring.api import index as _index
-from torch_conformance.authoring.api import zeros_index as _zeros_index
-from torch_conformance.checks.contract._calls import Write
-from torch_conformance.checks.contract._calls import ones as _ones
+from torch_conformance.authoring.api import index, zeros_index
+from torch_conformance.checks.contract._calls import Write, ones
 
 REDUCTIONS: dict[str, Write] = {
     "mean_of_integers": lambda x: x.long().mean(),
@@ -36,27 +34,27 @@ REDUCTIONS: dict[str, Write] = {
     "topk_dimension": lambda x: x.topk(1, 2),
     "histc_bins": lambda x: x.histc(0),
     "histc_range": lambda x: x.histc(4, 2.0, 1.0),
-    "searchsorted_sizes": lambda x: torch.searchsorted(_ones(x, 2, 4), x),
+    "searchsorted_sizes": lambda x: torch.searchsorted(ones(x, 2, 4), x),
     "searchsorted_side": lambda x: torch.searchsorted(x[0], x, side="middle"),
     "bucketize_matrix": lambda x: torch.bucketize(x, x),
-    "bincount_negative_length": lambda x: _index(x, 1).bincount(minlength=-1),
+    "bincount_negative_length": lambda x: index(x, 1).bincount(minlength=-1),
     "renorm_exponent": lambda x: x.renorm(-1, 0, 1.0),
     "renorm_limit": lambda x: x.renorm(2, 0, -1.0),
     "norm_of_nothing": lambda x: torch.linalg.vector_norm(x[:0], float("inf")),
     "quantile_range": lambda x: x.quantile(1.5),
-    "bincount_weights": lambda x: _index(x, 1, 2).bincount(x[0]),
-    "bincount_weights_matrix": lambda x: _index(x, 1, 2, 3).bincount(x),
+    "bincount_weights": lambda x: index(x, 1, 2).bincount(x[0]),
+    "bincount_weights_matrix": lambda x: index(x, 1, 2, 3).bincount(x),
     "bincount_of_floats": lambda x: x[0].bincount(),
-    "bincount_negative": lambda x: _index(x, 1, -2).bincount(),
-    "max_all_out_dtype": lambda x: torch.max(x, out=_zeros_index(x)),
+    "bincount_negative": lambda x: index(x, 1, -2).bincount(),
+    "max_all_out_dtype": lambda x: torch.max(x, out=zeros_index(x)),
     "var_of_integers": lambda x: x.long().var(),
     "renorm_dtype": lambda x: x.long().renorm(2, 0, 1.0),
-    "softmax_out_dtype": lambda x: torch.softmax(x, 1, out=_zeros_index(x, 3, 4)),
-    "argmax_out_dtype": lambda x: torch.argmax(x, 1, out=_ones(x, 3)),
-    "max_out_dtype": lambda x: torch.max(x, 1, out=(_ones(x, 3), _ones(x, 3))),
+    "softmax_out_dtype": lambda x: torch.softmax(x, 1, out=zeros_index(x, 3, 4)),
+    "argmax_out_dtype": lambda x: torch.argmax(x, 1, out=ones(x, 3)),
+    "max_out_dtype": lambda x: torch.max(x, 1, out=(ones(x, 3), ones(x, 3))),
     "sort_out_dtype": lambda x: torch.sort(x, 1, out=(x.clone(), x.clone())),
     "max_of_complex": lambda x: x.to(torch.complex64).max(),
     "kthvalue_many": lambda x: x.kthvalue(5),
     "topk_negative": lambda x: x.topk(-1),
-    "quantile_dtype": lambda x: x.quantile(_ones(x).double()),
+    "quantile_dtype": lambda x: x.quantile(ones(x).double()),
 }

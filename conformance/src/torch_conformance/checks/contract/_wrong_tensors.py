@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from torch_conformance.authoring.api import noise
-from torch_conformance.authoring.api import zeros_index as _zeros_index
+from torch_conformance.authoring.api import noise, zeros_index
 from torch_conformance.checks.contract._calls import Write
 
 TENSORS: dict[str, Write] = {
@@ -46,7 +45,7 @@ TENSORS: dict[str, Write] = {
     "truth_of_many": lambda x: bool(x),
     "item_of_nothing": lambda x: x[:0].item(),
     "item_of_many": lambda x: x.item(),
-    "cat_out_dtype": lambda x: torch.cat([x, x], out=_zeros_index(x, 6, 4)),
+    "cat_out_dtype": lambda x: torch.cat([x, x], out=zeros_index(x, 6, 4)),
     "kaiser_window_length": lambda x: torch.kaiser_window(-1, device=x.device),
     "hann_window_length": lambda x: torch.hann_window(-1, device=x.device),
     "hann_window_of_integers": lambda x: torch.hann_window(3, dtype=torch.int64, device=x.device),

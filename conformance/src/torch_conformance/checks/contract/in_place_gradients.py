@@ -9,9 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.api import Device, agree, check, leaf, noise
-from torch_conformance.authoring.api import index as _index
-from torch_conformance.authoring.api import zeros_index as _zeros_index
+from torch_conformance.authoring.api import Device, agree, check, index, leaf, noise, zeros_index
 from torch_conformance.checks.contract._calls import Between
 
 #: An in-place call on `x`, with another tensor `y` of its shape; both have gradients.
@@ -70,13 +68,13 @@ _IN_PLACE: dict[str, Between] = {
     "nan_to_num": lambda x, y: x.div_((x > 0).float()).nan_to_num_(2.0, 3.0, -4.0),
     "masked_fill": lambda x, y: x.masked_fill_(y > 0, -3.0),
     "masked_scatter": lambda x, y: x.masked_scatter_(y > 0, y.cos()),
-    "index_fill": lambda x, y: x.index_fill_(1, _index(x, 3, 0), 2.5),
-    "index_add": lambda x, y: x.index_add_(1, _index(x, 3, 0, 3), y[:, :3], alpha=1.5),
-    "index_copy": lambda x, y: x.index_copy_(1, _index(x, 3, 0), y[:, :2]),
-    "index_put": lambda x, y: x.index_put_((_index(x, 2, 0),), y[:2]),
-    "index_put_added": lambda x, y: x.index_put_((_index(x, 2, 2),), y[:2], accumulate=True),
-    "scatter": lambda x, y: x.scatter_(1, _index(x, 3, 0, 1, 2).expand(4, 4), y),
-    "scatter_add": lambda x, y: x.scatter_add_(1, _zeros_index(x, 4, 4), y),
+    "index_fill": lambda x, y: x.index_fill_(1, index(x, 3, 0), 2.5),
+    "index_add": lambda x, y: x.index_add_(1, index(x, 3, 0, 3), y[:, :3], alpha=1.5),
+    "index_copy": lambda x, y: x.index_copy_(1, index(x, 3, 0), y[:, :2]),
+    "index_put": lambda x, y: x.index_put_((index(x, 2, 0),), y[:2]),
+    "index_put_added": lambda x, y: x.index_put_((index(x, 2, 2),), y[:2], accumulate=True),
+    "scatter": lambda x, y: x.scatter_(1, index(x, 3, 0, 1, 2).expand(4, 4), y),
+    "scatter_add": lambda x, y: x.scatter_add_(1, zeros_index(x, 4, 4), y),
     "copy": lambda x, y: x.copy_(y[:1]),
     "fill": lambda x, y: x.fill_(y.sum()),
     "zero": lambda x, y: x[1:].zero_(),

@@ -6,11 +6,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.api import Device, agree, check, raised
-from torch_conformance.authoring.api import index as _index
-from torch_conformance.authoring.api import zeros_index as _zeros_index
-from torch_conformance.checks.contract._calls import Between
-from torch_conformance.checks.contract._calls import ones as _ones
+from torch_conformance.authoring.api import Device, agree, check, index, raised, zeros_index
+from torch_conformance.checks.contract._calls import Between, ones
 from torch_conformance.checks.contract._unsupported import is_unsupported
 
 _BETWEEN: dict[str, Between] = {
@@ -18,9 +15,9 @@ _BETWEEN: dict[str, Between] = {
     "sub": lambda y, x: y.sub_(x, alpha=2),
     "mul": lambda y, x: y.mul_(x),
     "div": lambda y, x: y.div_(x),
-    "maximum_out": lambda y, x: torch.maximum(x, _ones(x, 3, 4), out=y),
+    "maximum_out": lambda y, x: torch.maximum(x, ones(x, 3, 4), out=y),
     "add_out": lambda y, x: torch.add(x, 1, out=y),
-    "add_out_second": lambda y, x: torch.add(_ones(x, 3, 4), x, out=y),
+    "add_out_second": lambda y, x: torch.add(ones(x, 3, 4), x, out=y),
     "mul_out": lambda y, x: torch.mul(x, x, out=y),
     "sin_out": lambda y, x: torch.sin(x, out=y),
     "neg_out": lambda y, x: torch.neg(x, out=y),
@@ -28,12 +25,12 @@ _BETWEEN: dict[str, Between] = {
     "pow_out": lambda y, x: torch.pow(x, 2, out=y),
     "clamp_out": lambda y, x: torch.clamp(x, 0, 1, out=y),
     "clamp_bound": lambda y, x: y.clamp_(min=x),
-    "where_out": lambda y, x: torch.where(_ones(x, 3, 4) > 0, x, _ones(x, 1), out=y),
-    "addcmul_first": lambda y, x: y.addcmul_(x, _ones(x, 3, 4), value=2),
-    "addcmul_second": lambda y, x: y.addcmul_(_ones(x, 3, 4), x, value=2),
-    "addcdiv": lambda y, x: y.addcdiv_(_ones(x, 3, 4), x, value=2),
+    "where_out": lambda y, x: torch.where(ones(x, 3, 4) > 0, x, ones(x, 1), out=y),
+    "addcmul_first": lambda y, x: y.addcmul_(x, ones(x, 3, 4), value=2),
+    "addcmul_second": lambda y, x: y.addcmul_(ones(x, 3, 4), x, value=2),
+    "addcdiv": lambda y, x: y.addcdiv_(ones(x, 3, 4), x, value=2),
     "lerp_end": lambda y, x: y.lerp_(x, 0.25),
-    "lerp_weight": lambda y, x: y.lerp_(_ones(x, 3, 4), x),
+    "lerp_weight": lambda y, x: y.lerp_(ones(x, 3, 4), x),
     "atan2": lambda y, x: y.atan2_(x),
     "sigmoid_out": lambda y, x: torch.sigmoid(x, out=y),
     # These seldom have kernels of their own.
@@ -43,16 +40,16 @@ _BETWEEN: dict[str, Between] = {
 
 #: Operators that read elements in another order than they write them.
 _REORDERING: dict[str, Between] = {
-    "index_select_out": lambda y, x: torch.index_select(x, 0, _index(x, 2, 1, 0), out=y),
-    "gather_out": lambda y, x: torch.gather(x, 1, _zeros_index(x, 3, 4), out=y),
-    "take_out": lambda y, x: torch.take(x, _zeros_index(x, 3, 4), out=y),
+    "index_select_out": lambda y, x: torch.index_select(x, 0, index(x, 2, 1, 0), out=y),
+    "gather_out": lambda y, x: torch.gather(x, 1, zeros_index(x, 3, 4), out=y),
+    "take_out": lambda y, x: torch.take(x, zeros_index(x, 3, 4), out=y),
     "cat_out": lambda y, x: torch.cat([x[:1], x[1:]], out=y),
-    "index_copy": lambda y, x: y.index_copy_(0, _index(x, 2, 1, 0), x),
-    "index_add": lambda y, x: y.index_add_(0, _index(x, 2, 1, 0), x),
-    "scatter": lambda y, x: y.scatter_(0, _zeros_index(x, 3, 4), x),
-    "scatter_add": lambda y, x: y.scatter_add_(0, _zeros_index(x, 3, 4), x),
-    "put": lambda y, x: y.put_(_index(x, 0, 5), x[0, :2]),
-    "index_put": lambda y, x: y.index_put_((_index(x, 2, 1, 0),), x),
+    "index_copy": lambda y, x: y.index_copy_(0, index(x, 2, 1, 0), x),
+    "index_add": lambda y, x: y.index_add_(0, index(x, 2, 1, 0), x),
+    "scatter": lambda y, x: y.scatter_(0, zeros_index(x, 3, 4), x),
+    "scatter_add": lambda y, x: y.scatter_add_(0, zeros_index(x, 3, 4), x),
+    "put": lambda y, x: y.put_(index(x, 0, 5), x[0, :2]),
+    "index_put": lambda y, x: y.index_put_((index(x, 2, 1, 0),), x),
 }
 
 

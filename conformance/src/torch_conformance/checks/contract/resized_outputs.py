@@ -10,9 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.api import Device, check, noise
-from torch_conformance.authoring.api import index as _index
-from torch_conformance.authoring.api import zeros_index as _zeros_index
+from torch_conformance.authoring.api import Device, check, index, noise, zeros_index
 
 CPU = torch.device("cpu")
 
@@ -22,8 +20,8 @@ _RESIZED: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "mul": lambda x, out: torch.mul(x, x[:1], out=out),
     "mm": lambda x, out: torch.mm(x, x[:, :].t() @ x, out=out),
     "cat": lambda x, out: torch.cat([x[:1], x[1:]], out=out),
-    "gather": lambda x, out: torch.gather(x, 1, _zeros_index(x, 3, 4), out=out),
-    "index_select": lambda x, out: torch.index_select(x, 0, _index(x, 2, 0, 1), out=out),
+    "gather": lambda x, out: torch.gather(x, 1, zeros_index(x, 3, 4), out=out),
+    "index_select": lambda x, out: torch.index_select(x, 0, index(x, 2, 0, 1), out=out),
     "sum": lambda x, out: torch.sum(x.expand(2, 3, 4), 0, out=out),
     "softmax": lambda x, out: torch.softmax(x, 1, out=out),
     "cumsum": lambda x, out: torch.cumsum(x, 1, out=out),

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.api import Device, Inputs
+from torch_conformance.authoring.api import Inputs
 
 Work = Callable[[Inputs], Any]
 Unary = Callable[[Tensor], Any]
@@ -21,12 +21,6 @@ MILLION = 1_000_003
 ROWS = 66_001
 TYPES = ("uint8", "bool", "int16", "int32", "int64", "float16", "bfloat16", "float64", "complex64")
 LAST = torch.channels_last
-
-
-def supported(dev: Device, dtype: torch.dtype) -> None:
-    """Declare the check unsupported on a device without this data type."""
-    if dtype not in dev.dtypes():
-        dev.unsupported(f"needs {dtype}")
 
 
 #: Shape, and the dimension that is reduced.

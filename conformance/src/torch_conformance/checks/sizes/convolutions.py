@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torch_conformance.authoring.api import STANDARD, Device, Inputs, agree_with_double, check
-from torch_conformance.checks.sizes._sizes import LAST, ROWS, supported
+from torch_conformance.checks.sizes._sizes import LAST, ROWS
 
 
 def _conv(
@@ -80,5 +80,4 @@ def convolutions_of_channels_last_are_complete(dev: Device, case: str) -> None:
 )
 def convolutions_of_each_type_are_complete(dev: Device, case: str, dtype: torch.dtype) -> None:
     """A convolution of each floating data type is complete, as its gradients."""
-    supported(dev, dtype)
     agree_with_double(dev, lambda m: _CONVOLUTIONS[case](m, False), dtype, slack=1e-5)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from torch_conformance.authoring.api import STANDARD, Device, Inputs, agree_with_double, check
 from torch_conformance.checks.sizes._copies import COPIED
-from torch_conformance.checks.sizes._sizes import TYPES, Unary, supported
+from torch_conformance.checks.sizes._sizes import TYPES, Unary
 
 
 @check("sizes/copy", "SIZE-007", cases=COPIED, breadth=STANDARD)
@@ -20,7 +20,6 @@ def copies_are_complete(dev: Device, case: str) -> None:
 @check("sizes/cast", "SIZE-007", dtypes=TYPES, breadth=STANDARD)
 def casts_are_complete(dev: Device, dtype: torch.dtype) -> None:
     """A cast of each pair of data types converts each element, contiguous or transposed."""
-    supported(dev, dtype)
     others = [other for other in dev.dtypes() if other.is_complex or not dtype.is_complex]
 
     def program(m: Inputs) -> list[Tensor]:

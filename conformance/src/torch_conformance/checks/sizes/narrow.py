@@ -10,7 +10,7 @@ from torch_conformance.checks.sizes._copies import COPIED
 from torch_conformance.checks.sizes._indices import INDEXED
 from torch_conformance.checks.sizes._lists import LISTS
 from torch_conformance.checks.sizes._norms import NORMS
-from torch_conformance.checks.sizes._sizes import Work, supported
+from torch_conformance.checks.sizes._sizes import Work
 
 #: What needs more digits than 16 bits have: variances of few numbers, and numbers beyond 65504.
 _WIDE_ONLY = (
@@ -33,5 +33,4 @@ _NARROW: dict[str, Work] = {
 @check("sizes/narrow", "SIZE-012", cases=_NARROW, dtypes=("float16", "bfloat16"), breadth=STANDARD)
 def narrow_types_are_complete(dev: Device, case: str, dtype: torch.dtype) -> None:
     """Norms, lists, indices and copies of 16-bit numbers are complete."""
-    supported(dev, dtype)
     agree_with_double(dev, _NARROW[case], dtype, rtol=0.02, slack=0.01)

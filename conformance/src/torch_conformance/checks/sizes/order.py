@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from torch_conformance.authoring.api import FULL, STANDARD, Device, Inputs, agree_with_double, check
-from torch_conformance.checks.sizes._sizes import MILLION, ROWS, Work, supported
+from torch_conformance.checks.sizes._sizes import MILLION, ROWS, Work
 
 _SORTED = (
     ((65_537,), 0),
@@ -68,7 +68,6 @@ def a_million_elements_are_ordered_in_other_ways(dev: Device, case: str) -> None
 )
 def equal_elements_of_long_rows_keep_their_order(dev: Device, dtype: torch.dtype) -> None:
     """A stable sort of long rows of few values keeps the order of equal elements."""
-    supported(dev, dtype)
 
     def program(m: Inputs) -> list[Tensor]:
         x = m.index(2, 65_537, below=5).to(m.dtype)

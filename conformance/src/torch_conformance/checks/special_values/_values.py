@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from torch_conformance.authoring.api import Device, Inputs
+from torch_conformance.authoring.api import Inputs
 
 Work = Callable[[Inputs], Any]
 Unary = Callable[[Tensor], Any]
@@ -17,8 +16,3 @@ Binary = Callable[[Tensor, Tensor], Any]
 
 NAN, INF = float("nan"), float("inf")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-
-
-def supported(dev: Device, dtype: torch.dtype) -> None:
-    if dtype not in dev.dtypes():
-        dev.unsupported(f"needs {dtype}")

@@ -7,7 +7,7 @@ import torch
 
 from torch_conformance.authoring.api import Device, check
 from torch_conformance.checks.special_values._integers import INTEGERS, limits, wrapped
-from torch_conformance.checks.special_values._values import FLOATS, INF, NAN, supported
+from torch_conformance.checks.special_values._values import FLOATS, INF, NAN
 
 
 @check("special_values/integer_cast", "SPECIAL-011", dtypes=INTEGERS)
@@ -40,7 +40,6 @@ def wide_unsigned_integers_are_converted_at_their_limits(dev: Device, dtype: tor
 @check("special_values/float_cast", "SPECIAL-011", dtypes=FLOATS)
 def floats_are_converted_at_the_limits(dev: Device, dtype: torch.dtype) -> None:
     """Numbers next to the limits of integers are cut off; what is not zero, NaN too, is true."""
-    supported(dev, dtype)
     for other in dev.dtypes("integral"):
         info = torch.iinfo(other)
         top = torch.tensor(2.0 ** (info.bits - (1 if info.min else 0)), dtype=dtype)
@@ -66,7 +65,6 @@ _ROUNDED = {
 @check("special_values/float_rounding", "SPECIAL-014", dtypes=("float32", "float64"))
 def conversions_round_to_even(dev: Device, dtype: torch.dtype) -> None:
     """A conversion to a narrower type rounds halves to even, and what is too large to infinity."""
-    supported(dev, dtype)
     for other, numbers in _ROUNDED.items():
         if other in dev.dtypes() and other != dtype:
             x = torch.tensor([n * sign for n in numbers for sign in (1, -1)], dtype=dtype)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torch_conformance.authoring.api import Device, Inputs, agree_with_double, check
-from torch_conformance.checks.special_values._values import FLOATS, Unary, supported
+from torch_conformance.checks.special_values._values import FLOATS, Unary
 
 #: Functions and the points where their pieces meet.
 _PIECEWISE: dict[str, tuple[Unary, Sequence[float]]] = {
@@ -107,7 +107,6 @@ def _around(m: Inputs, corners: Sequence[float], dtype: torch.dtype) -> Tensor:
 @check("special_values/corner", "SPECIAL-006", cases=_PIECEWISE, dtypes=FLOATS)
 def piecewise_functions_change_at_their_corners(dev: Device, case: str, dtype: torch.dtype) -> None:
     """A piecewise function has the documented value at each corner and on both sides of it."""
-    supported(dev, dtype)
     function, corners = _PIECEWISE[case]
     agree_with_double(dev, lambda m: function(_around(m, corners, dtype)), dtype)
 
@@ -123,7 +122,6 @@ _SMOOTH = ("heaviside", "floor_divide", "comparison")
 )
 def gradients_change_at_corners(dev: Device, case: str, dtype: torch.dtype) -> None:
     """The gradient of a piecewise function is the CPU's at each corner and on both sides of it."""
-    supported(dev, dtype)
     function, corners = _PIECEWISE[case]
     agree_with_double(
         dev, lambda m: m.gradients(function, _around(m, corners, dtype)), dtype, slack=1e-6

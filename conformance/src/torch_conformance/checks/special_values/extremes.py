@@ -17,7 +17,6 @@ from torch_conformance.checks.special_values._values import (
     Binary,
     Unary,
     Work,
-    supported,
 )
 
 #: Of the range of each type: what does not overflow when it is squared in a wider one.
@@ -71,7 +70,6 @@ def functions_of_extreme_values_neither_overflow_nor_vanish(
     dev: Device, case: str, dtype: torch.dtype
 ) -> None:
     """A function of very large and very small numbers, infinities and NaN has the right value."""
-    supported(dev, dtype)
     _agree_relatively(dev, lambda m: _OF_EXTREMES[case](_extremes(m, dtype)), dtype)
 
 
@@ -103,7 +101,6 @@ def operators_on_extreme_values_neither_overflow_nor_vanish(
     dev: Device, case: str, dtype: torch.dtype
 ) -> None:
     """An operator on pairs of large and small numbers, infinities and NaN has the right value."""
-    supported(dev, dtype)
 
     def work(m: Inputs) -> Any:
         x = _extremes(m, dtype)
@@ -119,7 +116,6 @@ _STEPPED = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -4.0, 1.5, INF, -INF, NAN)
 @check("special_values/nextafter", "SPECIAL-004", dtypes=FLOATS)
 def neighbours_are_the_next_numbers(dev: Device, dtype: torch.dtype) -> None:
     """nextafter gives the next number of the type, around zero, powers of two and the limits."""
-    supported(dev, dtype)
     info = torch.finfo(dtype)
     least, tiny = info.smallest_normal * info.eps, info.smallest_normal
     edges = [sign * n for n in (least, 2 * least, tiny, tiny - least, info.max) for sign in (1, -1)]
