@@ -11,9 +11,10 @@
 Half of a sample is of the group `operators`, half of the group `device` (scope.yaml), unless
 --group names one. The mutants are compiled into one library; the suite runs once to find out which
 checks reach which mutant, and then for each mutant the checks that reach it, until one fails. What
-survives of the simulated driver and its kernels meets the suite of drivers (hal_conformance). The
-result is in build/mutants/SEED/score.md, or SEED-GROUP. The status is 0 when the score is known,
-whatever it is, and 2 when it is not.
+survives of the simulated driver and its kernels meets the suite of drivers (hal_conformance). For
+what survives of the operators, results of random calls with and without it are compared. The result
+is in build/mutants/SEED/score.md, or SEED-GROUP. The status is 0 when the score is known, whatever
+it is, and 2 when it is not.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
         verdict = msgspec.structs.replace(
             verdict, reached=plan.reached, skipped=0 if verdict.killed else plan.skipped
         )
-        if not verdict.killed and not verdict.broken:
+        if verdict.survived:
             same = equivalent(mutants[verdict.number], tree)
             verdict = msgspec.structs.replace(verdict, equivalent=same)
         record.add(verdict)
@@ -132,6 +133,7 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
         if options.mutant:
             print(f"    {verdict.outcome} {verdict.message}")
     _ask_driver_suite(options, mutants, record, tree)
+    _make_random_calls(options, mutants, record, tree, covered)
     text = score.markdown(mutants, judged_again(mutants, record.verdicts), seed)
     (folder / "score.md").write_text(text)
     if options.summary:
@@ -150,7 +152,7 @@ def _ask_driver_suite(
     alive = [
         number
         for number, one in record.verdicts.items()
-        if not (one.killed or one.equivalent or one.broken)
+        if one.survived
         and (one.driver_tests is None or number in (options.mutant or ()))
         and is_of_driver(mutants[number].file)
     ]
@@ -167,6 +169,36 @@ def _ask_driver_suite(
             merged = msgspec.structs.replace(merged, skipped=before.skipped)
         record.add(merged)
         print(f"  {_line(mutants, merged)}", flush=True)
+
+
+def _make_random_calls(
+    options: argparse.Namespace,
+    mutants: dict[int, Mutant],
+    record: Record,
+    tree: Tree,
+    covered: Coverage,
+) -> None:
+    """Find out which survivors of the operators give other results at all."""
+    from mutants.differential import CHECKS, Differential
+    from mutants.random_calls import makes_calls
+    from mutants.suite_runner import environment
+
+    plans = {}
+    for number, one in record.verdicts.items():
+        known = one.calls is not None and number not in (options.mutant or ())
+        if one.survived and not known and sample.group_of(mutants[number].file) == sample.CALLED:
+            checks = [id for id in covered.checks_for(number) if makes_calls(id)]
+            if checks:
+                plans[number] = random.Random(number).sample(checks, min(CHECKS, len(checks)))
+    if not plans:
+        return
+    print(f"random calls with {len(plans)} that survived", flush=True)
+    calls = Differential(tree.build / "random_calls", environment(tree.package), options.processes)
+    for found in calls.compare(plans):
+        before = record.verdicts[found.number]
+        record.add(msgspec.structs.replace(before, calls=found.calls, differs=found.differs))
+        said = f"differs in {found.differs}" if found.differs else "gives the same results"
+        print(f"  {found.number} {said}", flush=True)
 
 
 def _line(mutants: dict[int, Mutant], verdict: Verdict) -> str:

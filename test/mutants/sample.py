@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SUFFIXES = {".cpp", ".h", ".py"}
 #: In the place of a chapter: the suite of drivers, which owns all that it is asked about.
 DRIVERS = "drivers"
+#: The group whose mutants random calls may show: those of the other change more than results.
+CALLED = "operators"
 _HERE = Path(__file__).parent
 OWNERS: dict[str, list[str]] = yaml.load((_HERE / "owners.yaml").read_text(), yaml.CSafeLoader)
 SCOPE: dict[str, list[str]] = yaml.load((_HERE / "scope.yaml").read_text(), yaml.CSafeLoader)

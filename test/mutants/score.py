@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import sqrt
 
 from mutants.rules import Mutant
-from mutants.sample import DRIVERS, chapter_of, folder_of, group_of, owners_of
+from mutants.sample import CALLED, DRIVERS, chapter_of, folder_of, group_of, owners_of
 from mutants.verdicts import Verdict
 
 Z = 1.96  # a confidence of 95 %
@@ -42,8 +42,9 @@ def _lines(
     yield from _table("Group", judged, lambda mutant: group_of(mutant.file))
     yield from _table("Folder", judged, lambda mutant: folder_of(mutant.file))
     yield from _table("Rule", judged, lambda mutant: mutant.rule)
+    yield from _random_calls(judged)
     yield from _chapters(judged)
-    alive = [(m, v) for m, v in judged if not v.killed and not v.equivalent]
+    alive = [(m, v) for m, v in judged if v.survived]
     yield f"## Survivors: {len(alive)}"
     yield ""
     for mutant, one in alive:
@@ -52,6 +53,10 @@ def _lines(
             said += f", {one.skipped} that reach it were left out"
         if one.driver_tests:
             said += f", {one.driver_tests} tests of drivers ran"
+        if one.differs:
+            said += f", another result of {one.differs}"
+        elif one.calls:
+            said += f", {one.calls} random calls give the same results"
         yield f"- {one.number}: {mutant} ({said})"
     broken = [one for one in verdicts.values() if one.broken]
     yield from (f"- no trial of {mutants[one.number]}: {one.broken}" for one in broken)
@@ -76,6 +81,25 @@ def _table(
             f"| {name} | {len(verdicts)} | {same} | {killed} | {below} | {share} "
             f"| {low:.0%} to {high:.0%} |"
         )
+    yield ""
+
+
+def _random_calls(judged: Iterable[tuple[Mutant, Verdict]]) -> Iterator[str]:
+    """What the score is if survivors that random calls do not show are no defects."""
+    verdicts = [one for mutant, one in judged if group_of(mutant.file) == CALLED]
+    compared = [one for one in verdicts if one.survived and one.calls]
+    if not compared:
+        return
+    same = sum(not one.differs for one in compared)
+    killed = sum(one.killed for one in verdicts)
+    count = killed + sum(one.survived for one in verdicts) - same
+    low, high = interval(killed, count)
+    share = f"{killed / count:.0%}" if count else "-"
+    yield (
+        f"Random calls gave the same results with {same} of {len(compared)} survivors of the group "
+        f"{CALLED} as without them. If these are not defects, its score is {share} ({low:.0%} to "
+        f"{high:.0%}); the tables count them as defects."
+    )
     yield ""
 
 

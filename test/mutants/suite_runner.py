@@ -84,14 +84,19 @@ class SuiteRunner:
         return ProcessPoolExecutor(self._processes, multiprocessing.get_context("fork"))
 
 
-def _backend(package: Path, **env: str) -> Descriptor:
-    true = descriptor.find("puone")
+def environment(package: Path) -> dict[str, str]:
+    """In which a process uses the backend of the package."""
     path = [package, ROOT, HERE / "path"]
-    env |= {
+    return {
         "PYTHONPATH": os.pathsep.join(map(str, path)),
         "PUONE_DRIVER": "sim",
         "CXX": str(HERE / "compiler"),
     }
+
+
+def _backend(package: Path, **env: str) -> Descriptor:
+    true = descriptor.find("puone")
+    env |= environment(package)
     return msgspec.structs.replace(true, file=None, deadlines=DEADLINES, env=env)
 
 

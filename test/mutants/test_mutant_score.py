@@ -126,6 +126,25 @@ def test_a_kill_by_the_suite_of_drivers_is_counted_and_named() -> None:
     assert "(3 checks ran, 7 tests of drivers ran)" in text
 
 
+def test_survivors_that_random_calls_do_not_show_have_a_score_without_them() -> None:
+    mutants = {
+        n: Mutant("csrc/autocast/fallthrough.cpp", n, 0, 1, "operator", "a < b", "a <= b")
+        for n in range(4)
+    }
+    said = [
+        Verdict(0, killed=True, by="autocast/a", reached=2),
+        Verdict(1, ran=5, reached=9, calls=800),
+        Verdict(2, ran=5, reached=9, calls=700, differs="opinfo/forward:add:float32#3"),
+        Verdict(3, ran=5, reached=9, calls=700, equivalent="a person said why"),
+    ]
+    text = score.markdown(mutants, {one.number: one for one in said}, 7)
+    assert "| operators | 4 | 1 | 1 | 0 | 33% |" in text
+    assert "the same results with 1 of 2 survivors of the group operators" in text
+    assert "its score is 50% (9% to 91%)" in text  # 1 of 2
+    assert "(5 checks ran, 800 random calls give the same results)" in text
+    assert "(5 checks ran, another result of opinfo/forward:add:float32#3)" in text
+
+
 def test_every_source_has_owners_and_every_owner_is_a_chapter() -> None:
     files = {file for group in sample.SCOPE for file in sample.names(group)}
     assert not [file for file in files if not sample.owners_of(file)]

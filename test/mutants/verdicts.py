@@ -25,11 +25,20 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of these, those that were left out, because they take too long together."""
     driver_tests: int | None = None
     """Tests of drivers that were run, too; None: they have not been asked."""
+    calls: int | None = None
+    """Random calls with and without it whose results were compared; None: there were none."""
+    differs: str = ""
+    """The first of them that gave another result."""
     equivalent: str = ""
     """Why it is no defect at all."""
     seconds: float = 0.0
     broken: str = ""
     """Why there was no trial."""
+
+    @property
+    def survived(self) -> bool:
+        """Whether it is a defect, as far as is known, that nothing noticed."""
+        return not (self.killed or self.equivalent or self.broken)
 
 
 class Record:
