@@ -40,12 +40,16 @@ BUILD = {
     "csrc/hal/kernel_accesses.py",
     "csrc/hal/kernels.cmake",
     "csrc/hal/kernels.yaml",
+    "csrc/hal/validation/sources.cmake",
     "reference_backend/build_backend.py",
 }
 OBJECTS = (
     r" -o \S*\b(?:CMakeFiles/torch_puone|CMakeFiles/_C|CMakeFiles/_distributed|puone_hal)\.dir/"
 )
-FOLDERS = ("csrc/runtime", "csrc/aten/core", "csrc/autocast", "csrc/bindings", "csrc/hal")
+FOLDERS = (
+    *("csrc/runtime", "csrc/aten/core", "csrc/autocast", "csrc/bindings"),
+    *("csrc/hal", "csrc/hal/validation"),
+)
 PACKAGE = ("reference_backend/torch_puone", "reference_backend/torch-stubs")
 # What makes a copy, and what finds its CMake package: no part of one.
 SCAFFOLD = ROOT / "reference_backend/torch_puone/new"

@@ -16,7 +16,7 @@ PATTERNS = (
     "pyproject.toml",
     "cmake/*",
     "csrc/definitions.py",
-    "csrc/hal/*",
+    "csrc/hal/**/*",
     "csrc/runtime/*",
     "csrc/aten/*.*",
     "csrc/aten/core/*",
