@@ -60,7 +60,8 @@ class Differential:
     def _compared(
         self, number: int, checks: Sequence[str], stable: Mapping[str, str]
     ) -> Comparison:
-        own = {name: stable[name] for name in stable if name.partition("#")[0] in set(checks)}
+        wanted = set(checks)
+        own = {call: text for call, text in stable.items() if call.partition("#")[0] in wanted}
         _, found = self._results(str(number), checks, PUONE_MUTANT=str(number))
         return Comparison(number, len(own), first_difference(own, found))
 
