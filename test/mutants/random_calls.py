@@ -106,13 +106,15 @@ def digest(values: Any) -> str:
 
 def varied(sample: Sample, draw: random.Random) -> Sample:
     """The sample with other values, lengths and strides, where its arguments have room for them."""
-    length = draw.choice(_LENGTHS) if draw.random() < LONG and _can_be_long(sample) else 1
+    length = draw.choice(_LENGTHS) if draw.random() < LONG else 1
+    if not _can_be_long(sample, length):
+        length = 1
 
     def change(tensor: Tensor) -> Tensor:
         if tensor.layout != torch.strided or tensor.is_nested or tensor.is_quantized:
             return tensor
         plain = tensor.detach()
-        if length > 1 and plain.dim() and plain.numel() * length <= LONGEST:
+        if length > 1:
             plain = plain.repeat(length, *[1] * (plain.dim() - 1))
         if draw.random() < SPECIAL and (plain.is_floating_point() or plain.is_complex()):
             plain = _with_special_values(plain, draw)
@@ -123,9 +125,15 @@ def varied(sample: Sample, draw: random.Random) -> Sample:
     return sample.map(change)
 
 
-def _can_be_long(sample: Sample) -> bool:
+def _can_be_long(sample: Sample, length: int) -> bool:
     """Whether every tensor has the same first dimension, so that all can be repeated along it."""
-    return len({tensor.shape[:1] for tensor in sample.tensors()}) == 1
+    made = sample.tensors()
+    first = {tensor.shape[:1] for tensor in made}
+    return (
+        len(first) == 1
+        and first != {()}
+        and max(tensor.numel() for tensor in made) * length <= LONGEST
+    )
 
 
 def _with_special_values(tensor: Tensor, draw: random.Random) -> Tensor:
