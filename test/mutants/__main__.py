@@ -26,7 +26,7 @@ import pickle
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -143,6 +143,18 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
     return 0
 
 
+def _to_ask(
+    options: argparse.Namespace, record: Record, answer: Callable[[Verdict], int | None]
+) -> list[int]:
+    """The survivors of which there is no answer yet, and those that are tried once more."""
+    again = options.mutant or ()
+    return [
+        number
+        for number, one in record.verdicts.items()
+        if one.survived and (answer(one) is None or number in again)
+    ]
+
+
 def _ask_driver_suite(
     options: argparse.Namespace, mutants: dict[int, Mutant], record: Record, tree: Tree
 ) -> None:
@@ -151,10 +163,8 @@ def _ask_driver_suite(
 
     alive = [
         number
-        for number, one in record.verdicts.items()
-        if one.survived
-        and (one.driver_tests is None or number in (options.mutant or ()))
-        and is_of_driver(mutants[number].file)
+        for number in _to_ask(options, record, lambda one: one.driver_tests)
+        if is_of_driver(mutants[number].file)
     ]
     if not alive:
         return
@@ -184,9 +194,8 @@ def _make_random_calls(
     from mutants.suite_runner import environment
 
     plans = {}
-    for number, one in record.verdicts.items():
-        known = one.calls is not None and number not in (options.mutant or ())
-        if one.survived and not known and sample.group_of(mutants[number].file) == sample.CALLED:
+    for number in _to_ask(options, record, lambda one: one.calls):
+        if sample.group_of(mutants[number].file) == sample.CALLED:
             checks = [id for id in covered.checks_for(number) if makes_calls(id)]
             if checks:
                 plans[number] = random.Random(number).sample(checks, min(CHECKS, len(checks)))

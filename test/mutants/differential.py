@@ -17,7 +17,6 @@ from pathlib import Path
 import msgspec
 from mutants.tree import HERE
 
-SEED = 1
 #: Checks whose calls are made for one mutant, of those that reach it.
 CHECKS = 300
 #: Seconds for the calls of a mutant: many times what they take.
@@ -70,10 +69,10 @@ class Differential:
         listed, written = (self._folder / f"{name}.{kind}" for kind in ("checks", "results"))
         listed.write_text("".join(f"{check}\n" for check in checks))
         written.write_text("")
-        command = [sys.executable, str(HERE / "random_calls.py"), str(SEED)]
+        program = HERE / "random_calls.py"
         try:
             status = subprocess.run(
-                [*command, str(listed), str(written)],
+                [sys.executable, str(program), str(listed), str(written)],
                 env=os.environ | self._environment | env,
                 cwd=self._folder,
                 stdout=subprocess.DEVNULL,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What several files of the chapter share: zeros, events that are late, and what checks need."""
+"""What several files of the chapter share: events that are late, and what checks need."""
 
 from __future__ import annotations
 
@@ -7,16 +7,10 @@ import torch
 
 from torch_conformance.authoring.api import LATE_MS, Device
 
-N = 4096
-
 #: What observing a busy stream needs.
 DELAYED = ("events", "streams", "delay")
 
 TIMING = ("events", "streams", "event_timing", "delay")
-
-
-def zeros(dev: Device, index: int = 0) -> torch.Tensor:
-    return torch.zeros(N, device=dev.device(index))
 
 
 def recorded_late(dev: Device, **options: bool) -> tuple[torch.Event, torch.Stream]:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import torch
 
 from torch_conformance.authoring.api import Device, check, footprint, heap_bytes, while_held
-from torch_conformance.checks.event._events import DELAYED, N, fill_late, zeros
+from torch_conformance.checks._vectors import N, zeros
+from torch_conformance.checks.event._events import DELAYED, fill_late
 
 
 @check("event/destroyed:while_waited_for", "EVENT-011", needs=DELAYED)

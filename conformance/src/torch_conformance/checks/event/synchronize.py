@@ -8,7 +8,8 @@ from collections.abc import Callable
 import torch
 
 from torch_conformance.authoring.api import LATE_MS, Device, check, in_thread, while_held
-from torch_conformance.checks.event._events import DELAYED, N, recorded_late
+from torch_conformance.checks._vectors import N
+from torch_conformance.checks.event._events import DELAYED, recorded_late
 
 
 def _synchronize_twice(event: torch.Event) -> None:

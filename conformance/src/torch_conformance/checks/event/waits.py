@@ -8,7 +8,8 @@ from collections.abc import Callable
 import torch
 
 from torch_conformance.authoring.api import Device, check, while_held
-from torch_conformance.checks.event._events import DELAYED, N, fill_late, zeros
+from torch_conformance.checks._vectors import N, zeros
+from torch_conformance.checks.event._events import DELAYED, fill_late
 
 
 def _wait_for_a_finished_event(event: torch.Event, waiter: torch.Stream) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What several files of the chapter share: tensors, a stream that is late, and ways to wait."""
+"""What several files of the chapter share: a stream that is late, and ways to wait."""
 
 from __future__ import annotations
 
@@ -9,19 +9,6 @@ from typing import Any
 import torch
 
 from torch_conformance.authoring.api import LATE_MS, Device
-
-#: Elements of a vector.
-N = 4096
-
-
-def zeros(dev: Device, index: int = 0) -> torch.Tensor:
-    """A vector of zeros on a device."""
-    return torch.zeros(N, device=dev.device(index))
-
-
-def full(value: float) -> torch.Tensor:
-    """A vector of one value on the CPU, to compare with."""
-    return torch.full((N,), float(value))
 
 
 def producer(

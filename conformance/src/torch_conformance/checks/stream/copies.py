@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 
 from torch_conformance.authoring.api import LATE_MS, Device, becomes_true, check, while_held
-from torch_conformance.checks.stream._streams import N, full, zeros
+from torch_conformance.checks._vectors import N, full, zeros
 
 _COPY_NEEDS = ("streams", "delay", "async_copy", "pinned_memory")
 

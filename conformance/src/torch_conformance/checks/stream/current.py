@@ -10,7 +10,7 @@ from functools import partial
 import torch
 
 from torch_conformance.authoring.api import Device, check, in_thread, in_threads, raised
-from torch_conformance.checks.stream._streams import N, full
+from torch_conformance.checks._vectors import N, full
 
 
 @check("stream/default:is_current", "STREAM-055", needs=("streams",))

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from torch_conformance.authoring.api import Device, check, while_held
-from torch_conformance.checks.stream._streams import full, zeros
+from torch_conformance.checks._vectors import full, zeros
 
 
 def _verify_unhindered(dev: Device, work: Callable[[], Any]) -> None:

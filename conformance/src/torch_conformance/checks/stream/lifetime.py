@@ -17,7 +17,8 @@ from torch_conformance.authoring.api import (
     footprint,
     in_thread,
 )
-from torch_conformance.checks.stream._streams import N, full, producer, zeros
+from torch_conformance.checks._vectors import N, full, zeros
+from torch_conformance.checks.stream._streams import producer
 
 
 @check("stream/pause", "STREAM-053", needs=("streams", "delay"), breadth=FULL)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 from torch_conformance.authoring.api import LATE_MS, Device, becomes_true, check, while_held
-from torch_conformance.checks.stream._streams import zeros
+from torch_conformance.checks._vectors import zeros
 
 
 @check("stream/query:idle", "STREAM-010", needs=("streams", "delay"))

@@ -19,7 +19,8 @@ from torch_conformance.authoring.api import (
     in_threads,
     while_held,
 )
-from torch_conformance.checks.stream._streams import ORDERINGS, N, full, producer, zeros
+from torch_conformance.checks._vectors import N, full, zeros
+from torch_conformance.checks.stream._streams import ORDERINGS, producer
 
 _WAITERS: dict[str, Callable[[Device, torch.Stream], Any]] = {
     "stream": lambda dev, stream: stream.synchronize(),

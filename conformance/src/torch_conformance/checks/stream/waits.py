@@ -6,7 +6,8 @@ from __future__ import annotations
 import torch
 
 from torch_conformance.authoring.api import LATE_MS, Device, check, while_held
-from torch_conformance.checks.stream._streams import ORDERINGS, full, producer, zeros
+from torch_conformance.checks._vectors import full, zeros
+from torch_conformance.checks.stream._streams import ORDERINGS, producer
 
 
 @check("stream/wait", "STREAM-021", cases=tuple(ORDERINGS), needs=("streams", "events", "delay"))

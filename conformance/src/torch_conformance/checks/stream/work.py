@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from torch_conformance.authoring.api import LATE_MS, Device, check, while_held
-from torch_conformance.checks.stream._streams import N, full, zeros
+from torch_conformance.checks._vectors import N, full, zeros
 
 
 def _fills(x: torch.Tensor, y: torch.Tensor) -> None:
