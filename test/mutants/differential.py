@@ -73,7 +73,8 @@ class Differential:
         try:
             status = subprocess.run(
                 [sys.executable, str(program), str(listed), str(written)],
-                env=os.environ | self._environment | env,
+                # Samples come in the order of a set, here and there.
+                env=os.environ | self._environment | env | {"PYTHONHASHSEED": "0"},
                 cwd=self._folder,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -18,8 +18,11 @@ from torch_conformance.opinfo.sample import Sample
 
 CHECKS = ("opinfo/forward:add:float32", "opinfo/forward:add:int64")
 #: What Python runs at its start: with a mutant, numbers with a fraction leave the device doubled.
+#: It ends where sets have another order in each process, which makes other samples.
 DOUBLED = """
-import os
+import os, sys
+if sys.flags.hash_randomization:
+    os._exit(4)
 if "PUONE_MUTANT" in os.environ:
     import torch
     original = torch.Tensor.cpu
