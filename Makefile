@@ -182,6 +182,10 @@ ptx: $(TESTS) build-tests ## run the kernels as nvcc made them on an executor of
 subjects: $(TESTS) build-all ## run the core tier on unusual but correct backends, all of which must stay green
 	$(PYTHON) -m pytest test/subjects/core_tier.py $(PYTEST_ARGS)
 
+.PHONY: controls
+controls: $(TESTS) build-all ## run the suite on correct backends under load, with other seeds and instruction sets: nothing may turn red, 2 h
+	$(PYTHON) -m pytest test/subjects/controls.py $(PYTEST_ARGS)
+
 .PHONY: build-liars
 build-liars: build-all
 	@echo "compiling the planted defects; from nothing $(call minutes,$(LIARS_MINUTES))"

@@ -30,7 +30,7 @@ from torch_conformance.spec.ids import FULL
 #: A mutant that hangs is noticed after so many seconds.
 DEADLINES = Deadlines(startup=60, check=30)
 #: Parts of the suite that one process records at a time.
-SHARE = 400
+SHARE = 1200
 
 
 class SuiteRunner:

@@ -46,7 +46,7 @@ def test_every_night_has_mutants_of_its_own(release: Life) -> None:
 def test_every_night_runs_each_claim_of_the_readme_with_a_new_seed(release: Life) -> None:
     run = release.claims["claims"]
     claims = {leg.matrix["claim"]: leg.log for leg in run.jobs["claim"].legs}
-    assert set(claims) == {"liars", "subjects", "fuzz", "header-edits", "endurance"}
+    assert set(claims) == {"liars", "subjects", "controls", "fuzz", "header-edits", "endurance"}
     assert "test/liars/judge.py" in claims["liars"]
     assert f"--hypothesis-seed={run.number}" in claims["fuzz"]
     assert f"FUZZ_SEED={run.number} " in claims["endurance"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 #: Environment variables: where a process writes what its checks reached, and the marks themselves.
@@ -15,8 +16,8 @@ MARKS = "PUONE_MUTANTS_REACHED"
 def write(check: str, marks: Any, seconds: float = 0.0) -> None:
     """Add a line: the check, its time, and the mutants that it reached. Clears the marks."""
     data = marks[:]
-    if any(data):
+    reached = [mark.start() for mark in re.finditer(b"\1", data)]
+    if reached:
         marks[:] = bytes(len(data))
-    reached = [number for number, mark in enumerate(data) if mark]
     with open(os.environ[LOG], "a") as log:
         log.write(json.dumps([check, round(seconds, 4), reached]) + "\n")
