@@ -23,6 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="pip")
     parser.add_argument("verb", choices=["install", "wheel"])
     parser.add_argument("--requirement", "-r", action="append", default=[])
+    parser.add_argument("--constraint", "-c", action="append", default=[])
     parser.add_argument("--editable", "-e", action="append", default=[])
     parser.add_argument("--wheel-dir", type=Path)
     parser.add_argument("--target")
@@ -37,7 +38,7 @@ def main() -> None:
         parser.add_argument(switch, action="store_true")
     parser.add_argument("what", nargs="*")
     args = parser.parse_intermixed_args()
-    for file in args.requirement:
+    for file in [*args.requirement, *args.constraint]:
         _requirements(file)
     for what in [*args.editable, *args.what]:
         if "/" in what or what == ".":
