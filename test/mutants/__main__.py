@@ -41,7 +41,7 @@ import msgspec  # noqa: E402
 from mutants import sample, score  # noqa: E402
 from mutants.equivalent import equivalent, judged_again  # noqa: E402
 from mutants.rules import Mutant  # noqa: E402
-from mutants.tree import Tree  # noqa: E402
+from mutants.tree import Tree, environment  # noqa: E402
 from mutants.verdicts import Record, Verdict  # noqa: E402
 
 if TYPE_CHECKING:
@@ -191,7 +191,6 @@ def _make_random_calls(
     """Find out which survivors of the operators give other results at all."""
     from mutants.differential import CHECKS, Differential
     from mutants.random_calls import makes_calls
-    from mutants.suite_runner import environment
 
     plans = {}
     for number in _to_ask(options, record, lambda one: one.calls):

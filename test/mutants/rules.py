@@ -19,9 +19,9 @@ _RULES: dict[str, Any] = yaml.load(
 )
 _GUARDS = re.compile(_RULES["guards"])
 
-#: Where a mutant is written: in the place of an expression; around a statement, which it skips; in
-#: front of a statement.
-EXPRESSION, SKIPPED, BEFORE = "expression", "skipped", "before"
+#: Where a mutant is written: in the place of an expression, or of one that is a condition, whatever
+#: its type; around a statement, which it skips; in front of a statement.
+EXPRESSION, CONDITION, SKIPPED, BEFORE = "expression", "condition", "skipped", "before"
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,13 @@ def _binary(source: Source, node: Node) -> Found:
     if left is None or right is None or operator is None:
         return
     sides, word = (source.text(left), source.text(right)), source.text(operator)
+    logical = word in ("&&", "||", "and", "or")
+    form = CONDITION if logical else EXPRESSION
     for other in _RULES["binary"].get(word, ()):
-        yield node, "operator", f"{sides[0]} {other} {sides[1]}", EXPRESSION
+        yield node, "operator", f"{sides[0]} {other} {sides[1]}", form
     if word in _RULES["one_sided"]:
-        yield node, "one side", sides[0], EXPRESSION
-        if word in ("&&", "||", "and", "or"):
-            yield node, "one side", sides[1], EXPRESSION
+        for side in sides[: 1 + logical]:
+            yield node, "one side", side, form
 
 
 def _comparison(source: Source, node: Node) -> Found:
@@ -97,7 +98,8 @@ def _unary(source: Source, node: Node) -> Found:
     argument = node.child_by_field_name("argument")
     word = source.text(node.children[0])
     if argument is not None and word in ("!", "-", "~", "not"):
-        yield node, f"lost {word}", source.text(argument), EXPRESSION
+        form = CONDITION if word in ("!", "not") else EXPRESSION
+        yield node, f"lost {word}", source.text(argument), form
 
 
 def _number(source: Source, node: Node) -> Found:
@@ -134,7 +136,7 @@ def _condition(source: Source, node: Node) -> Found:
     words = ("True", "False") if source.is_python else ("true", "false")
     endless = node.type in ("while_statement", "for_statement", "do_statement")
     for word in words[endless:]:
-        yield condition, "condition", word, EXPRESSION
+        yield condition, "condition", word, CONDITION
 
 
 def _statement(source: Source, node: Node) -> Found:

@@ -19,7 +19,7 @@ import reach_log
 import trial
 from mutants import reach
 from mutants.reach import Coverage
-from mutants.tree import HERE, ROOT
+from mutants.tree import environment
 from mutants.verdicts import Verdict
 
 from torch_conformance.authoring.check import REGISTRY, Check
@@ -82,16 +82,6 @@ class SuiteRunner:
     def _pool(self) -> ProcessPoolExecutor:
         # Not multiprocessing.Pool: its processes may have no children, and checks have.
         return ProcessPoolExecutor(self._processes, multiprocessing.get_context("fork"))
-
-
-def environment(package: Path) -> dict[str, str]:
-    """In which a process uses the backend of the package."""
-    path = [package, ROOT, HERE / "path"]
-    return {
-        "PYTHONPATH": os.pathsep.join(map(str, path)),
-        "PUONE_DRIVER": "sim",
-        "CXX": str(HERE / "compiler"),
-    }
 
 
 def _backend(package: Path, **env: str) -> Descriptor:

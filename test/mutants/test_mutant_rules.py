@@ -88,6 +88,11 @@ def test_what_only_the_compiler_evaluates_is_left_alone(text: str) -> None:
     assert not found("a.h", text)
 
 
+def test_a_block_is_no_lock() -> None:
+    assert not any("emplace" in one for one in found("a.cpp", "void f() { Block block(nullptr); }"))
+    assert any("emplace" in one for one in found("a.cpp", "void f() { SpinLock lock(nullptr); }"))
+
+
 def test_constants_inside_a_function_are_left_alone_where_they_must_be_constants() -> None:
     body = "constexpr int k = 1 + n; if constexpr (sizeof(T) < 4) { } std::array<int, 3> a;"
     body += " alignas(64) char b[2];"

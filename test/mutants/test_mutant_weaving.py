@@ -22,7 +22,12 @@ SWITCH = HERE / "path"
 CPP = """#include <cstdio>
 #include <mutex>
 #include <algorithm>
+#include <optional>
 std::mutex lock;
+bool positive(std::optional<int> n) {
+  if (n) n = *n - 1;
+  return n && *n > 0;
+}
 int twice(int n) {
   std::lock_guard<std::mutex> guard(lock);
   if (n < 0) {
@@ -35,7 +40,7 @@ int twice(int n) {
   }
   return sum;
 }
-int main() { std::printf("%d %d", twice(3), std::max(1, twice(-4))); }
+int main() { std::printf("%d %d %d", twice(3), std::max(1, twice(-4)), positive(1)); }
 """
 PYTHON = """def twice(n):
     total = 0
@@ -82,15 +87,16 @@ def test_each_one_of_a_cpp_program_is_switched_on_by_its_number(
         command = ["c++", "-std=c++20", "-include", str(HERE / "mutants.h"), "-o", str(program)]
         subprocess.run([*command, str(source), "-lpthread"], check=True)
         marks.write_bytes(bytes(65536))
-        assert run([str(program)], None, marks) == "6 4"
+        assert run([str(program)], None, marks) == "6 4 0"
         assert [n for n, mark in enumerate(marks.read_bytes()) if mark] == list(chosen)
         said |= {str(chosen[n]): run([str(program)], n, marks) for n in chosen}
-    assert said["a.cpp:12: operator: `i < n` -> `i <= n`"] == "8 4"
-    assert said["a.cpp:9: lost -: `-n` -> `n`"] == "6 1"
-    assert said["a.cpp:13: constant: `2` -> `(2 + 1)`"] == "9 4"
-    assert said["a.cpp:17: call: `std::max(1, twice(-4))` -> `std::min(1, twice(-4))`"] == "6 1"
-    assert any("lost guard" in name and text == "6 4" for name, text in said.items())
-    assert len(said) > 20 and sum(text != "6 4" for text in said.values()) > len(said) / 2
+    assert said["a.cpp:17: operator: `i < n` -> `i <= n`"] == "8 4 0"
+    assert said["a.cpp:14: lost -: `-n` -> `n`"] == "6 1 0"
+    assert said["a.cpp:18: constant: `2` -> `(2 + 1)`"] == "9 4 0"
+    assert said["a.cpp:22: call: `std::max(1, twice(-4))` -> `std::min(1, twice(-4))`"] == "6 1 0"
+    assert said["a.cpp:8: one side: `n && *n > 0` -> `n`"] == "6 4 1"
+    assert any("lost guard" in name and text == "6 4 0" for name, text in said.items())
+    assert len(said) > 20 and sum(text != "6 4 0" for text in said.values()) > len(said) / 2
 
 
 def test_what_the_backend_generates_compiles_with_headers_that_have_mutants_in_them(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from mutants.generated import compiler_errors
 from mutants.rules import Mutant
 from mutants.weave import Woven, woven
 
@@ -59,14 +61,17 @@ class Tree:
         (self.package / "sitecustomize.py").write_text(_AT_START)
 
     def compile(self) -> set[int]:
-        """Build everything that compiles; the numbers of the mutants that do not."""
+        """Build everything that compiles; the numbers of the mutants that do not.
+
+        Of headers that only generated kernels include, it is known when all else compiles.
+        """
         self._configure()
         command = ["cmake", "--build", str(self.build), "--", "-k", "0"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         self.log.write_text(done.stdout + done.stderr)
         found = self._in_python()
         if done.returncode == 0:
-            return found
+            return found or self._in_generated()
         found |= self.accused(done.stdout)
         if not found:
             raise RuntimeError(f"the mutated backend does not build: see {self.log}")
@@ -91,20 +96,22 @@ class Tree:
         if done.returncode != 0:
             raise RuntimeError(f"cmake cannot configure the copy:\n{done.stdout}{done.stderr}")
 
-    def accused(self, said: str) -> set[int]:
+    def accused(self, said: str, folder: Path | None = None) -> set[int]:
         """By what the compiler said: the mutants on lines of errors; else on lines that lead there.
 
         Where there is none, the error may follow from another line, such as that of a declaration:
         then it is the nearest mutant before it, and the next build tells whether it was that one.
         An error in what a macro stands for has the place of the macro alone: then it may be any
-        mutant of the file whose function has it. Relative paths are relative to the build.
+        mutant of the file whose function has it. Relative paths are relative to the folder, by
+        default that of the build.
         """
+        folder = folder or self.build
         errors: set[int] = set()
         others: set[int] = set()
         nearest: set[int] = set()
         for path, text, kind in _SAID.findall(said):
             line = int(text)
-            lines = self._lines(path)
+            lines = self._lines(folder / path)
             found = [number for number, where in lines.items() if line in where]
             if not kind.endswith("error"):
                 others.update(found)
@@ -112,16 +119,27 @@ class Tree:
             errors.update(found)
             before = [number for number, where in lines.items() if where.stop <= line]
             nearest.update(before[-1:])
-        inside = {number for path in _INSIDE.findall(said) for number in self._lines(path)}
+        inside = {number for path in _INSIDE.findall(said) for number in self._lines(folder / path)}
         return errors or others or nearest or inside
 
-    def _lines(self, path: str) -> Mapping[int, range]:
+    def _lines(self, path: Path) -> Mapping[int, range]:
         """Which lines of a file that the compiler names are whose, in the order of the file."""
         try:
-            name = str((self.build / path).resolve().relative_to(self.source.resolve()))
+            name = str(path.resolve().relative_to(self.source.resolve()))
         except ValueError:
             return {}
         return self._woven[name].lines if name in self._woven else {}
+
+    def _in_generated(self) -> set[int]:
+        said = compiler_errors(environment(self.package))
+        if not said:
+            return set()
+        with self.log.open("a") as log:
+            log.write(said)
+        found = self.accused(said, self.source / "csrc")
+        if not found:
+            raise RuntimeError(f"what the backend generates does not compile: see {self.log}")
+        return found
 
     def _in_python(self) -> set[int]:
         found: set[int] = set()
@@ -130,9 +148,19 @@ class Tree:
                 compile(self._woven[name].text, name, "exec")
             except SyntaxError as error:
                 line = error.lineno or 1
-                lines = self._lines(str(self.source / name))
+                lines = self._lines(self.source / name)
                 found |= {number for number, where in lines.items() if line in where}
         return found
+
+
+def environment(package: Path) -> dict[str, str]:
+    """In which a process uses the backend of the package."""
+    path = [package, ROOT, HERE / "path"]
+    return {
+        "PYTHONPATH": os.pathsep.join(map(str, path)),
+        "PUONE_DRIVER": "sim",
+        "CXX": str(HERE / "compiler"),
+    }
 
 
 def _files() -> Iterable[Path]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from mutants.rules import BEFORE, EXPRESSION, Mutant
+from mutants.rules import BEFORE, CONDITION, EXPRESSION, Mutant
 
 #: What a source asks: mutants.h in C++, path/mutant_switch.py in Python.
 _ON = {True: "__mutants__.on({})", False: "::puone_mutants::on({})"}
@@ -47,9 +47,12 @@ def apart(candidates: Iterable[Mutant]) -> Iterable[Mutant]:
 def _written(mutant: Mutant, number: int) -> str:
     is_python = mutant.file.endswith(".py")
     on, original, instead = _ON[is_python].format(number), mutant.original, mutant.instead
-    if mutant.form == EXPRESSION:
+    if mutant.form in (EXPRESSION, CONDITION):
         if is_python:
             return f"(({instead}) if {on} else ({original}))"
+        if mutant.form == CONDITION:
+            # Of an optional and a bool, ?: makes an optional, which has a value.
+            instead, original = (f"static_cast<bool>({one})" for one in (instead, original))
         return f"({on} ? ({instead}) : ({original}))"
     if mutant.form == BEFORE:
         if is_python:
