@@ -39,7 +39,7 @@ sys.path += [str(TEST / name) for name in ("liars", "liars/backend", "liars/sour
 # After sys.path is set, hence each E402.
 import msgspec  # noqa: E402
 from mutants import sample, score  # noqa: E402
-from mutants.equivalent import equivalent, judged_again  # noqa: E402
+from mutants.equivalent import compare, judged_again  # noqa: E402
 from mutants.rules import Mutant  # noqa: E402
 from mutants.tree import Tree, environment  # noqa: E402
 from mutants.verdicts import Record, Verdict  # noqa: E402
@@ -121,9 +121,6 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
         verdict = msgspec.structs.replace(
             verdict, reached=plan.reached, skipped=0 if verdict.killed else plan.skipped
         )
-        if verdict.survived:
-            same = equivalent(mutants[verdict.number], tree)
-            verdict = msgspec.structs.replace(verdict, equivalent=same)
         record.add(verdict)
         left = (time.monotonic() - begin) / done * (len(wanted) - done) / 60
         print(
@@ -134,6 +131,7 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
             print(f"    {verdict.outcome} {verdict.message}")
     _ask_driver_suite(options, mutants, record, tree)
     _make_random_calls(options, mutants, record, tree, covered)
+    _compare_code(options, mutants, record, tree)
     text = score.markdown(mutants, judged_again(mutants, record.verdicts), seed)
     (folder / "score.md").write_text(text)
     if options.summary:
@@ -144,7 +142,7 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
 
 
 def _to_ask(
-    options: argparse.Namespace, record: Record, answer: Callable[[Verdict], int | None]
+    options: argparse.Namespace, record: Record, answer: Callable[[Verdict], object]
 ) -> list[int]:
     """The survivors of which there is no answer yet, and those that are tried once more."""
     again = options.mutant or ()
@@ -207,6 +205,25 @@ def _make_random_calls(
         record.add(msgspec.structs.replace(before, calls=found.calls, differs=found.differs))
         said = f"differs in {found.differs}" if found.differs else "gives the same results"
         print(f"  {found.number} {said}", flush=True)
+
+
+def _compare_code(
+    options: argparse.Namespace, mutants: dict[int, Mutant], record: Record, tree: Tree
+) -> None:
+    """Find out of which survivors the compiler makes the same code as without them."""
+    numbers = [
+        number
+        for number in _to_ask(options, record, lambda one: one.equivalent)
+        if not record.verdicts[number].differs
+    ]
+    if not numbers:
+        return
+    print(f"the code of {len(numbers)} that survived", flush=True)
+    found = compare([mutants[number] for number in numbers], tree, options.processes)
+    for number, reason in zip(numbers, found, strict=True):
+        verdict = msgspec.structs.replace(record.verdicts[number], equivalent=reason)
+        record.add(verdict)
+        print(f"  {_line(mutants, verdict)}", flush=True)
 
 
 def _line(mutants: dict[int, Mutant], verdict: Verdict) -> str:

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,8 +31,14 @@ BY_HAND: dict[str, str] = {
 SAME_CODE = "the compiler makes the same code of it"
 
 
+def compare(mutants: Iterable[Mutant], tree: Tree, processes: int) -> Iterator[str]:
+    """What `equivalent` says of each, in their order."""
+    with ThreadPoolExecutor(processes) as pool:
+        yield from pool.map(partial(equivalent, tree=tree), mutants)
+
+
 def equivalent(mutant: Mutant, tree: Tree) -> str:
-    """The reason, or nothing. Compiles what includes the file, twice, until there is a difference.
+    """The reason, or nothing. Compiles what includes the file, until there is a difference.
 
     Lines keep their numbers, which are part of the code where a check names its line.
     """
@@ -38,13 +47,13 @@ def equivalent(mutant: Mutant, tree: Tree) -> str:
     if mutant.file.endswith(".py"):
         return ""
     with tempfile.TemporaryDirectory() as scratch:
-        copies = [Path(scratch) / name for name in ("original", "mutated")]
-        for copy in copies:
-            shutil.copytree(ROOT / "csrc", copy / "csrc")
-        file = copies[1] / mutant.file
+        original, copy = (Path(scratch) / name for name in ("original", "mutated"))
+        for folder in (original, copy):
+            shutil.copytree(ROOT / "csrc", folder / "csrc")
+        file = copy / mutant.file
         file.write_bytes(mutated(file.read_bytes(), mutant))
         units = list(_units(mutant, tree))
-        same = all(_code(unit, copies[0], tree) == _code(unit, copies[1], tree) for unit in units)
+        same = all(_code(unit, copy, tree) == _kept_code(unit, original, tree) for unit in units)
     return SAME_CODE if units and same else ""
 
 
@@ -102,8 +111,20 @@ def including(file: Path, said: str, build: Path) -> Iterator[str]:
             yield target
 
 
+def _kept_code(unit: _Unit, original: Path, tree: Tree) -> str:
+    """`_code` without any mutant, compiled once in a run."""
+    key = hashlib.sha256(repr(unit).encode()).hexdigest()
+    kept = tree.build / "original_code" / key
+    if not kept.is_file():
+        kept.parent.mkdir(exist_ok=True)
+        written = kept.with_suffix(f".{original.parent.name}")  # others may compile the same
+        written.write_text(_code(unit, original, tree))
+        written.replace(kept)
+    return kept.read_text()
+
+
 def _code(unit: _Unit, copy: Path, tree: Tree) -> str:
-    """The assembly of a unit with the sources of the copy."""
+    """A digest of the assembly of a unit with the sources of the copy."""
 
     def copied(text: str) -> str:
         return text.replace(str(tree.source), str(copy))
@@ -119,4 +140,4 @@ def _code(unit: _Unit, copy: Path, tree: Tree) -> str:
     done = subprocess.run(words, cwd=tree.build, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return f"{copy}: {done.stderr}"  # differs from everything
-    return done.stdout.replace(str(copy), "")
+    return hashlib.sha256(done.stdout.replace(str(copy), "").encode()).hexdigest()

@@ -55,11 +55,25 @@ _FUNCTIONS = {"function_definition", "lambda_expression", "lambda"}
 
 # Macros of which the arguments, but for the first, become the body of a function (functors.h).
 _BODIES = {b"PUONE_UNARY", b"PUONE_BINARY"}
+# What raises or warns, and the number of its arguments before the message. No requirement is about
+# the words of a message.
+_MESSAGES = {
+    **dict.fromkeys((b"TORCH_WARN", b"TORCH_WARN_ONCE"), 0),
+    **dict.fromkeys((b"TORCH_CHECK", b"TORCH_INTERNAL_ASSERT", b"TORCH_SYM_CHECK", b"fail"), 1),
+    **{b"TORCH_CHECK_" + kind: 1 for kind in (b"INDEX", b"NOT_IMPLEMENTED", b"TYPE", b"VALUE")},
+    b"TORCH_CHECK_WITH": 2,
+}
+
+
+def before_message(call: Node) -> int | None:
+    """Of a call that raises or warns: how many of its arguments come before the message."""
+    called = call.child_by_field_name("function")
+    return _MESSAGES.get(called.text or b"") if called is not None else None
 
 
 def _below(node: Node, inside: bool) -> Iterator[Node]:
     for child in node.children:
-        if child.type in _CONSTANT or _is_constant(child):
+        if child.type in _CONSTANT or _is_constant(child) or _is_message(node, child):
             continue
         within = inside or _is_body(node, child)
         if within and child.is_named:
@@ -74,6 +88,13 @@ def _is_body(node: Node, child: Node) -> bool:
         called = node.parent.child_by_field_name("function")
         return called is not None and called.text in _BODIES and child != node.named_children[0]
     return False
+
+
+def _is_message(node: Node, child: Node) -> bool:
+    if node.type != "argument_list" or node.parent is None or not child.is_named:
+        return False
+    before = before_message(node.parent)
+    return before is not None and child not in node.named_children[:before]
 
 
 def _is_constant(node: Node) -> bool:

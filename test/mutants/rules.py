@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from mutants.grammar import Source
+from mutants.grammar import Source, before_message
 from tree_sitter import Node
 
 _RULES: dict[str, Any] = yaml.load(
@@ -192,7 +192,7 @@ def _jump(source: Source, node: Node) -> Found:
 
 def _call(source: Source, node: Node) -> Found:
     function, listed = (node.child_by_field_name(name) for name in ("function", "arguments"))
-    if function is None or listed is None:
+    if function is None or listed is None or before_message(node) is not None:
         return
     arguments = [argument for argument in listed.named_children if argument.type != "comment"]
     named = source.text(function)

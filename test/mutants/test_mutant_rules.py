@@ -99,6 +99,13 @@ def test_constants_inside_a_function_are_left_alone_where_they_must_be_constants
     assert not found("a.cpp", f"void f() {{ {body} }}")
 
 
+def test_the_words_of_a_message_are_left_alone() -> None:
+    said = found("a.cpp", 'void f() { TORCH_CHECK(a < b, "expected ", b + 1, " or ", b + 2); }')
+    assert {"a < b -> a <= b"} < said
+    assert not any("b + 1 ->" in one or "b + 2 ->" in one for one in said)
+    assert found("a.cpp", "void f() { TORCH_WARN(n + 1, n); }") == {"TORCH_WARN(n + 1, n); -> "}
+
+
 def test_a_lambda_returns_nothing_only_if_its_type_is_named() -> None:
     def empties(text: str) -> set[str]:
         return {one for one in found("a.cpp", f"void f() {{ {text} }}") if "return {}" in one}

@@ -29,8 +29,8 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """Random calls with and without it whose results were compared; None: there were none."""
     differs: str = ""
     """The first of them that gave another result."""
-    equivalent: str = ""
-    """Why it is no defect at all."""
+    equivalent: str | None = None
+    """Why it is no defect at all; empty: it may be one; None: its code has not been compared."""
     seconds: float = 0.0
     broken: str = ""
     """Why there was no trial."""

@@ -27,6 +27,7 @@ from torch_conformance.opinfo.gradgrad import GradGrad
 from torch_conformance.opinfo.gradient import Gradient
 from torch_conformance.opinfo.inplace import InPlace
 from torch_conformance.opinfo.math_bits import MathBits
+from torch_conformance.opinfo.misfit import Misfit, changed
 from torch_conformance.opinfo.noncontiguous import Noncontiguous
 from torch_conformance.opinfo.out import Out
 from torch_conformance.opinfo.sample import Sample
@@ -324,6 +325,52 @@ def test_an_error_may_be_that_of_pytorchs_own_functions_of_shapes(
     sample = Sample(1, error=(ValueError, "as documented"))
     found = Error(Planted(operator("sinh"), op=act)).judge(dev, sample)
     assert (found is not None) == complains
+
+
+def _misfit(act: Any) -> str | None:
+    """What is said of a product of 2 x 3 and 2 x 3; `act` is given the place of each call."""
+    places = iter(["meta", "cpu", "device"])
+    sample = Sample(torch.ones(2, 3), (torch.ones(2, 3),))
+    dev: Any = SimpleNamespace(is_accelerator=False)
+    topic = Misfit(Planted(operator("mm"), op=lambda x, y: act(next(places), x, y)))
+    return topic.judge(dev, sample)
+
+
+def test_arguments_that_do_not_fit_are_refused() -> None:
+    def refuse(place: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x @ y
+
+    def accept(place: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor | None:
+        return x if place == "device" else x @ y
+
+    def refuse_otherwise(place: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        if place == "device":
+            raise KeyError("sizes")
+        return x @ y
+
+    assert _misfit(refuse) is None
+    assert str(_misfit(accept)).startswith("nothing was raised; the CPU raises RuntimeError: ")
+    assert str(_misfit(refuse_otherwise)).startswith("KeyError: 'sizes'; the CPU raises Runtime")
+
+
+@pytest.mark.parametrize("generous", ["meta", "cpu"])
+def test_what_the_cpu_or_its_shapes_accept_may_be_accepted(generous: str) -> None:
+    def act(place: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x if place == generous else x @ y
+
+    with pytest.raises(Incomparable, match="does not refuse"):
+        _misfit(act)
+
+
+def test_misfits_change_one_argument_each() -> None:
+    sample = Sample(torch.ones(2, 3), (4, [torch.ones(()), torch.ones(5)]), {"flag": True})
+    found = {one.variant: one for one in changed(sample)}
+    assert found["argument 0 longer"].input.shape == (2, 4)
+    assert found["argument 0 with a dimension more"].input.shape == (1, 2, 3)
+    assert found["argument 1 -100"].args[0] == -100
+    assert found["argument 3 without dimensions"].args[1][1].shape == ()
+    assert len(found) == 3 + 2 + 3
+    assert all(one.kwargs == {"flag": True} for one in found.values())
 
 
 # An operator of which the CPU has no kernel.

@@ -187,6 +187,14 @@ std::vector<int64_t> resultSizes(
         steps.dilation[d] > 0,
         "non-positive dilation is not supported, but it is ",
         IntArrayRef(steps.dilation));
+    TORCH_CHECK(
+        !transposed || output_padding[d] < std::max(steps.stride[d], steps.dilation[d]),
+        "output padding must be smaller than either stride or dilation, but it is ",
+        output_padding,
+        ", the stride ",
+        IntArrayRef(steps.stride),
+        " and the dilation ",
+        IntArrayRef(steps.dilation));
     const int64_t in = spatial(input)[d];
     const int64_t reach = steps.dilation[d] * (spatial(weight)[d] - 1) - 2 * steps.padding[d];
     sizes.push_back(

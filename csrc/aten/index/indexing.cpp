@@ -222,6 +222,7 @@ Lookup advanced(Tensor self, const OptionalTensors& given) {
     lookup.sizes.push_back(self.size(dim));
     lookup.strides.push_back(self.stride(dim));
   }
+  TORCH_CHECK(!lookup.indices.empty(), "index_put_: at least one index must be a tensor");
   const Tensor& first = lookup.indices.front();
   TORCH_CHECK_INDEX(
       first.numel() == 0 ||

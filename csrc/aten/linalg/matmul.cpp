@@ -270,6 +270,7 @@ Tensor batchProduct(
     const Tensor& batch2,
     const Scalar& beta,
     const Scalar& alpha) {
+  const int64_t rows = batch1.size(1), columns = batch2.size(2);
   TORCH_CHECK(batch1.dim() == 3, "batch1 must be a 3D tensor");
   TORCH_CHECK(batch2.dim() == 3, "batch2 must be a 3D tensor");
   TORCH_CHECK(
@@ -281,21 +282,17 @@ Tensor batchProduct(
   TORCH_CHECK(
       batch1.size(2) == batch2.size(1),
       "Incompatible matrix sizes for bmm (",
-      batch1.size(1),
+      rows,
       "x",
       batch1.size(2),
       " and ",
       batch2.size(1),
       "x",
-      batch2.size(2),
+      columns,
       ")");
   const int64_t k = batch1.size(0) * batch1.size(2);
   return at::addmm(
-      self,
-      batch1.transpose(0, 1).reshape({batch1.size(1), k}),
-      batch2.reshape({k, batch2.size(2)}),
-      beta,
-      alpha);
+      self, batch1.transpose(0, 1).reshape({rows, k}), batch2.reshape({k, columns}), beta, alpha);
 }
 
 Tensor& batchProductInplace(

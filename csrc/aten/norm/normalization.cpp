@@ -161,8 +161,20 @@ void checkGroupNorm(
     const Tensor& input,
     const Tensor& weight,
     const Tensor& bias,
+    int64_t rows,
     int64_t channels,
+    int64_t inner,
     int64_t groups) {
+  TORCH_CHECK(
+      input.numel() == rows * channels * inner,
+      "Expected an input of ",
+      rows,
+      " x ",
+      channels,
+      " x ",
+      inner,
+      " elements, but got ",
+      input.sizes());
   TORCH_CHECK(groups > 0, "Expected num groups to be greater than 0, got ", groups);
   TORCH_CHECK(
       channels % groups == 0,
@@ -194,7 +206,7 @@ ThreeTensors groupNorm(
     int64_t groups,
     double epsilon) {
   const Tensor weight = contiguousOrNone(weight_given), bias = contiguousOrNone(bias_given);
-  checkGroupNorm(input, weight, bias, channels, groups);
+  checkGroupNorm(input, weight, bias, rows, channels, inner, groups);
   const ScalarType parameters = parameterType(input, {weight, bias});
   const Tensor in = input.contiguous();
   const Tensor out = newLike(in, in.sizes(), in.scalar_type());
@@ -287,6 +299,16 @@ Tensor channelMoments(const Tensor& input) {
   return moments;
 }
 
+void checkOfChannels(const char* name, const OptionalTensor& given, int64_t channels) {
+  TORCH_CHECK(
+      !given || !given->defined() || (given->dim() == 1 && given->numel() == channels),
+      name,
+      " must be a vector of ",
+      channels,
+      " elements, one for each channel, but has the sizes ",
+      given && given->defined() ? given->sizes() : c10::IntArrayRef());
+}
+
 ThreeTensors batchNorm(
     const Tensor& input,
     const OptionalTensor& weight_given,
@@ -296,6 +318,10 @@ ThreeTensors batchNorm(
     bool training,
     double momentum,
     double epsilon) {
+  checkOfChannels("weight", weight_given, input.size(1));
+  checkOfChannels("bias", bias_given, input.size(1));
+  checkOfChannels("running_mean", running_mean_given, input.size(1));
+  checkOfChannels("running_var", running_var_given, input.size(1));
   const Tensor weight = contiguousOrNone(weight_given), bias = contiguousOrNone(bias_given);
   const Tensor running_mean = contiguousOrNone(running_mean_given);
   const Tensor running_var = contiguousOrNone(running_var_given);

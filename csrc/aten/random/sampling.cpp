@@ -47,6 +47,7 @@ void launchWithNumbers(
 // PyTorch has checked the arguments and resized the result.
 void multinomialKernel(
     Tensor& result, const Tensor& self, int64_t samples, MaybeGenerator generator) {
+  TORCH_CHECK(self.size(-1) > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
   const Tensor weights = self.to(ScalarType::Double, /*non_blocking=*/false, /*copy=*/true);
   const Tensor sums = weights.contiguous();
   const Tensor out =

@@ -31,7 +31,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "conj_view": ("math_bits",),
     "neg_view": ("math_bits",),
     "neg_conj_view": ("math_bits",),
-    "errors": ("error",),
+    "errors": ("error", "misfit"),
     "fn_grad": ("gradient",),
     "inplace_grad": ("gradient",),
     "fn_gradgrad": ("gradgrad",),

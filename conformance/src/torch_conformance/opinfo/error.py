@@ -26,16 +26,7 @@ class Error(Topic):
     number = "007"
     sentence = "raises the documented exception for wrong arguments."
     mutates = True
-    recipe = repro.Recipe(
-        "op",
-        (
-            "try:",
-            "    op({call})",
-            "except Exception as error:",
-            "    return repr(error)",
-            "return 'nothing is raised'",
-        ),
-    )
+    recipe = repro.RAISES
 
     def __call__(self, dev: Device, dtype: torch.dtype | None = None) -> None:
         """Made for the device: of some backends the database asks less, or other exceptions."""

@@ -143,6 +143,13 @@ def bears_repetition(op: Any) -> bool:
     return isinstance(op, (UnaryUfuncInfo, BinaryUfuncInfo)) or op.name in BEARS_REPETITION
 
 
+def is_of_each_element(op: Any) -> bool:
+    """Whether the operator is a function of one number, which takes a tensor of any size."""
+    from torch.testing._internal.opinfo.core import UnaryUfuncInfo
+
+    return isinstance(op, UnaryUfuncInfo)
+
+
 def is_pointwise(op: Any) -> bool:
     """Whether an element of the result depends on one element of each operand, without a sum.
 

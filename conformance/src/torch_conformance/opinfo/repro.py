@@ -27,6 +27,19 @@ class Recipe:
     lines: tuple[str, ...] = ("return op({call})",)
 
 
+#: Shows what the call raises.
+RAISES = Recipe(
+    "op",
+    (
+        "try:",
+        "    op({call})",
+        "except Exception as error:",
+        "    return repr(error)",
+        "return 'nothing is raised'",
+    ),
+)
+
+
 def snippet(op: Any, sample: Sample, target: Descriptor, recipe: Recipe) -> str:
     """Python code for one sample of an operator."""
     imports = (*target.imports.before_torch, *target.imports.after_torch)

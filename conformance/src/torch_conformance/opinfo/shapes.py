@@ -16,15 +16,21 @@ from torch_conformance.opinfo.transfer import META, moved
 from torch_conformance.opinfo.without_backend import without_accelerator
 
 
-def refuses_alike(function: Callable[..., Any], sample: Sample, error: Exception) -> bool:
-    """Whether it refuses the arguments with an exception like `error`."""
+def refusal(function: Callable[..., Any], sample: Sample) -> Exception | None:
+    """What it raises for the arguments, if anything."""
     shaped = moved(sample, META)
     try:
         with without_accelerator():
             shaped.call(function)
-    except Exception as refusal:
-        return described(refusal) == described(error)
-    return False
+    except Exception as error:
+        return error
+    return None
+
+
+def refuses_alike(function: Callable[..., Any], sample: Sample, error: Exception) -> bool:
+    """Whether it refuses the arguments with an exception like `error`."""
+    found = refusal(function, sample)
+    return found is not None and described(found) == described(error)
 
 
 def described(error: Exception) -> str:

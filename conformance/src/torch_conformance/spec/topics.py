@@ -10,6 +10,7 @@ TOPICS = (
     "noncontiguous",
     "math_bits",
     "error",
+    "misfit",
     "gradient",
     "gradgrad",
     "foreach",

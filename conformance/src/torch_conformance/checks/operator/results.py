@@ -217,6 +217,7 @@ _NUMBER_FIRST: dict[str, tuple[Callable[..., Tensor], float, tuple[float, ...]]]
     "xlogy_zero": (torch.xlogy, 0.0, (0.0, 0.5, 1.0, 3.0, math.inf, math.nan)),
     "xlog1py": (torch.special.xlog1py, 2.5, (0.0, 0.5, -0.5, 3.0, math.inf, math.nan)),
     "zeta": (torch.special.zeta, 2.5, (0.5, 1.0, 2.0, 3.75, 10.0, 100.0)),
+    "zeta_below": (torch.special.zeta, 3, (-0.3, -0.9, -1.5, -2.75, -7.2, -2.0)),
     **{name: (getattr(torch.special, name), 0.7, _DEGREES) for name in _POLYNOMIALS},
 }
 #: Functions of torch among them with a form that writes to a tensor.

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import combinations
 
 import torch
 from torch import Tensor
 
 from torch_conformance.authoring.api import Device, check
+from torch_conformance.checks._random_operators import ALL, DRAW_NEEDS
 from torch_conformance.checks._statistics import MANY, assert_chi_square
 
 
@@ -72,6 +74,19 @@ def sequences_of_different_seeds_are_independent(dev: Device) -> None:
         torch.manual_seed(seed)
         drawn.append(torch.randn(8192, device=dev.device()).cpu())
     _assert_independent(drawn)
+
+
+@check(
+    "random/other_seed", "RAND-012", needs=("generator",), cases=tuple(ALL), case_needs=DRAW_NEEDS
+)
+def every_operator_draws_by_the_seed(dev: Device, case: str) -> None:
+    """Each random operator draws other numbers after another seed."""
+    drawn = []
+    for seed in (1000, 1001, 1257):
+        torch.manual_seed(seed)
+        drawn.append(ALL[case](dev.device(), None).cpu())
+    for one, other in combinations(drawn, 2):
+        assert not torch.equal(one, other)
 
 
 @check("random/seeds:after_draws", "RAND-012", needs=("generator",))
