@@ -75,6 +75,9 @@ _PROGRAMS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "variance": lambda x, y: ((x + 10).var(1), torch.std(y, 0)),
     "softmax": lambda x, y: torch.softmax(x * 2 + y, -1),
     "layer_norm": lambda x, y: functional.layer_norm(x + y, (COLUMNS,), y[0], y[1]),
+    "batch_norm": lambda x, y: functional.batch_norm(
+        torch.stack([x, y + 3], 1)[..., None].transpose(0, 3), None, None, training=True
+    ),
     "matmul": lambda x, y: functional.gelu(x @ y.t() + 1) * 2,
     "integers": lambda x, y: ((x * 9).int() // 4, (x * 9).long() % 5, (x > y) | (x < 0)),
     "casts": lambda x, y: ((x * 4).long() + 1, (y * 3).to(torch.int8), x.bool().float() + y),

@@ -45,6 +45,14 @@ def _attention(heads: int = 4, lengths: tuple[int, int] = (5, 6), **options: Any
     return program
 
 
+def _transposed(device: torch.device) -> list[Tensor]:
+    """Elements of one row are not neighbours in memory, nor are those of its gradients."""
+    q = leaf(device, 2, 4, 8, 5)
+    k, v = (leaf(device, 2, 4, 8, 6, seed=seed) for seed in (1, 2))
+    out = functional.scaled_dot_product_attention(q.mT, k.mT, v.mT)
+    return gradients(out, q, k, v)
+
+
 def _multi_head(device: torch.device) -> list[Tensor]:
     torch.manual_seed(5)
     module = torch.nn.MultiheadAttention(8, 2, batch_first=True).to(device)
@@ -73,6 +81,7 @@ _ATTENTION: dict[str, Program] = {
     "scale": _attention(scale=0.3),
     "grouped_query": _attention(heads=2, enable_gqa=True),
     "grouped_query_causal": _attention(heads=1, enable_gqa=True, is_causal=True),
+    "transposed": _transposed,
     "multi_head": _multi_head,
     "encoder_fast_path": _encoder,
 }

@@ -30,6 +30,9 @@ _LISTS: dict[str, Program] = {
     "foreach_lerp": lambda d: torch._foreach_lerp(_list(d), torch._foreach_neg(_list(d)), 0.25),
     "foreach_maximum": lambda d: torch._foreach_maximum(_list(d), 1.0),
     "foreach_pow": lambda d: torch._foreach_pow(_list(d), 2),
+    "foreach_types": lambda d: torch._foreach_mul(_of_types(d), 2.0),
+    "foreach_types_in_place": lambda d: _types_mutated(d),
+    "foreach_types_norm": lambda d: torch._foreach_norm(_of_types(d)),
     "cat": lambda d: torch.cat([x.flatten() for x in _list(d)]),
     "cat_mixed": lambda d: torch.cat([_list(d)[0], _list(d)[0].int(), _list(d)[0].half()]),
     "stack": lambda d: torch.stack([x2(d), x2(d) * 2, x2(d)], 1),
@@ -48,6 +51,18 @@ _LISTS: dict[str, Program] = {
 
 def _list(device: torch.device) -> list[Tensor]:
     return [ramp(shape).to(device, copy=True) for shape in ((4,), (2, 3), (1, 2, 3))]
+
+
+def _of_types(device: torch.device) -> list[Tensor]:
+    """Alike but for their data types."""
+    types = (torch.float32, torch.float16, torch.float32)
+    return [ramp((2, 3)).to(device, dtype, copy=True) for dtype in types]
+
+
+def _types_mutated(device: torch.device) -> list[Tensor]:
+    tensors = _of_types(device)
+    torch._foreach_addcmul_(tensors, _of_types(device), _of_types(device), value=0.5)
+    return tensors
 
 
 def _many(device: torch.device) -> list[Tensor]:
@@ -76,7 +91,12 @@ def _clipped(device: torch.device) -> list[Tensor]:
     return [norm, *(p.grad for p in parameters if p.grad is not None)]
 
 
-@check("operator/tensor_list", "OP-009", cases=tuple(_LISTS))
+@check(
+    "operator/tensor_list",
+    "OP-009",
+    cases=tuple(_LISTS),
+    case_needs={name: "float16" for name in _LISTS if "types" in name},
+)
 def lists_of_tensors_are_read_and_written(dev: Device, case: str) -> None:
     """Operators that take lists, and those that change the tensors in them, agree with the CPU."""
     agree(dev, _LISTS[case], rtol=1e-5, atol=1e-4)
