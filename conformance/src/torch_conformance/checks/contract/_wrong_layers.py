@@ -35,6 +35,16 @@ LAYERS: dict[str, Write] = {
     "conv_dilation": lambda x: functional.conv1d(x[None], ones(x, 2, 3, 2), dilation=0),
     "conv_dtypes": lambda x: functional.conv1d(x[None], ones(x, 2, 3, 1).double()),
     "conv_transpose_channels": lambda x: functional.conv_transpose1d(x[None], ones(x, 5, 2, 1)),
+    "conv_transpose_output_padding": lambda x: functional.conv_transpose1d(
+        x[None], ones(x, 3, 2, 1), output_padding=9
+    ),
+    "embedding_bag_no_bag": lambda x: functional.embedding_bag(
+        index(x, 0, 1), x, zeros_index(x, 0), include_last_offset=True
+    ),
+    "im2col_sizes": lambda x: torch.ops.aten.im2col(x[None, None], [2], [1, 1], [0, 0], [1, 1]),
+    "native_group_norm_sizes": lambda x: torch.native_group_norm(
+        x[None], None, None, 100, 3, 4, 3, 0.5
+    ),
     "embedding_vector": lambda x: functional.embedding(index(x, 0), x[0]),
     "embedding_bag_mode": lambda x: functional.embedding_bag(zeros_index(x, 2, 2), x, mode="min"),
     "grid_sizes": lambda x: functional.grid_sample(x[None, None], ones(x, 2, 1, 1, 2)),

@@ -36,6 +36,7 @@ RANDOM: dict[str, Write] = {
         for name, (fill, dtypes) in _UNFILLED.items()
         for dtype in dtypes
     },
+    "multinomial_of_nothing": lambda x: x[0, :0].multinomial(1, replacement=True),
     "multinomial_none": lambda x: x.abs().multinomial(0),
     "multinomial_many": lambda x: x.abs().multinomial(5),
     "bernoulli_probability": lambda x: x.bernoulli(2.0),

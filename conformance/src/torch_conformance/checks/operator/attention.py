@@ -45,6 +45,15 @@ def _attention(heads: int = 4, lengths: tuple[int, int] = (5, 6), **options: Any
     return program
 
 
+def _wide(device: torch.device) -> list[Tensor]:
+    """Rows of 256 elements, as many as fused kernels of today take, and of more."""
+    results: list[Tensor] = []
+    for size in (256, 257):
+        q, k, v = (leaf(device, 1, 2, 5, size, seed=seed) for seed in range(3))
+        results += gradients(functional.scaled_dot_product_attention(q, k, v), q, k, v)
+    return results
+
+
 def _transposed(device: torch.device) -> list[Tensor]:
     """Elements of one row are not neighbours in memory, nor are those of its gradients."""
     q = leaf(device, 2, 4, 8, 5)
@@ -79,6 +88,7 @@ _ATTENTION: dict[str, Program] = {
     "float_mask": _attention(mask="float"),
     "empty_row": _attention(mask="row"),
     "scale": _attention(scale=0.3),
+    "wide": _wide,
     "grouped_query": _attention(heads=2, enable_gqa=True),
     "grouped_query_causal": _attention(heads=1, enable_gqa=True, is_causal=True),
     "transposed": _transposed,

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from torch_conformance.authoring.api import Device, check, raised, ramp
 from torch_conformance.authoring.backend import first_line
@@ -43,17 +42,10 @@ def common_work_does_not_warn(dev: Device, case: str) -> None:
     assert not [str(entry.message) for entry in caught]
 
 
-def _whole(device: torch.device, *numbers: int) -> Tensor:
-    return torch.tensor(numbers, device=device)
-
-
 @check(
     "operator/errors",
     "OP-030",
-    cases=(
-        *("shape", "matmul", "dtype", "dim", "view", "cat", "reduction", "cast", "overlap"),
-        *("count_weights", "no_index", "number_as_mask", "output_padding", "group_sizes"),
-    ),
+    cases=("shape", "matmul", "dtype", "dim", "view", "cat", "reduction", "cast", "overlap"),
 )
 def wrong_arguments_raise_as_on_the_cpu(dev: Device, case: str) -> None:
     """Wrong shapes, data types and dimensions raise the CPU's exception type."""
@@ -67,17 +59,6 @@ def wrong_arguments_raise_as_on_the_cpu(dev: Device, case: str) -> None:
         "reduction": lambda d: torch.ones(2, dtype=torch.int64, device=d).mean(),
         "cast": lambda d: torch.ones(2, dtype=torch.int64, device=d).add_(1.5),
         "overlap": lambda d: torch.mul((x := torch.ones(5, device=d))[1:], 2, out=x[:-1]),
-        "count_weights": lambda d: torch.bincount(_whole(d, 1, 2), torch.ones(3, device=d)),
-        "no_index": lambda d: torch.ones(2, device=d).index_put([], torch.ones((), device=d)),
-        "number_as_mask": lambda d: torch.ones(2, device=d).index_put(
-            [torch.tensor(True, device=d)], torch.ones(2, device=d)
-        ),
-        "output_padding": lambda d: functional.conv_transpose1d(
-            torch.ones(1, 2, 4, device=d), torch.ones(2, 3, 3, device=d), output_padding=9
-        ),
-        "group_sizes": lambda d: torch.native_group_norm(
-            torch.ones(1, 6, 3, device=d), None, None, 100, 6, 3, 2, 0.5
-        ),
     }
     expected = raised(lambda: works[case](torch.device("cpu")))
 

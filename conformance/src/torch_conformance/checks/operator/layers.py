@@ -143,9 +143,10 @@ def recurrent_networks_agree_forward_and_backward(dev: Device, case: str) -> Non
 def _bag(device: torch.device, mode: str, **options: Any) -> list[Tensor]:
     weight = leaf(device, 6, 4)
     keywords = {k: v.to(device) for k, v in options.items()}
-    out = functional.embedding_bag(
-        ints(device, 1, 5, 5, 0, 2), weight, ints(device, 0, 2, 2), mode=mode, **keywords
-    )
+    # In each, the other numbers are gaps.
+    indices = ints(device, 1, 3, 5, 3, 5, 3, 0, 3, 2, 3)[::2]
+    offsets = ints(device, 0, 4, 2, 4, 2, 4)[::2]
+    out = functional.embedding_bag(indices, weight, offsets, mode=mode, **keywords)
     return gradients(out, weight)
 
 

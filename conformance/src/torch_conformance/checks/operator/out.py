@@ -36,6 +36,9 @@ _OUT: dict[str, Callable[[torch.device, Tensor], Any]] = {
     "tril": lambda d, out: torch.tril(x2(d), out=out),
     "mv": lambda d, out: torch.mv(x2(d), x2(d)[0], out=out),
     "pow": lambda d, out: torch.pow(x2(d), 2, out=out),
+    "nll_loss": lambda d, out: torch.ops.aten.nll_loss(
+        x2(d), ints(d, 0, 5, 2, 3), reduction=0, out=out
+    ),
 }
 
 

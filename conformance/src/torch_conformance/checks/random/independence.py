@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import combinations
+from itertools import product
 
 import torch
 from torch import Tensor
 
 from torch_conformance.authoring.api import Device, check
-from torch_conformance.checks._random_operators import ALL, DRAW_NEEDS
 from torch_conformance.checks._statistics import MANY, assert_chi_square
 
 
@@ -66,6 +65,37 @@ def _assert_independent(draws: list[Tensor]) -> None:
     assert float(correlation.abs().max()) < 5.5 / math.sqrt(draws[0].numel())
 
 
+#: Draws of many random bits, and where 16 of them begin: those of words of 32 bits among them.
+_WORDS: dict[str, tuple[Callable[[torch.device], Tensor], tuple[int, ...]]] = {
+    "float64": (
+        lambda d: (torch.rand(20_000, dtype=torch.float64, device=d).cpu() * 2**53).long(),
+        (0, 5, 16, 21, 32, 37),
+    ),
+    "int64": (
+        lambda d: torch.empty(20_000, dtype=torch.int64, device=d).random_().cpu(),
+        (0, 15, 16, 31, 32, 47),
+    ),
+}
+
+
+@check(
+    "random/shared_bits",
+    "RAND-012",
+    needs=("generator",),
+    cases=_WORDS,
+    case_needs={"float64": "float64"},
+)
+def neighbours_share_no_bits(dev: Device, case: str) -> None:
+    """No 16 bits of a number are those of a neighbour more often than by chance."""
+    draw, places = _WORDS[case]
+    torch.manual_seed(74)
+    numbers = draw(dev.device())
+    words = {place: numbers >> place & 0xFFFF for place in places}
+    for distance, one, other in product((1, 2, 3), places, places):
+        alike = int((words[one][distance:] == words[other][:-distance]).sum())
+        assert alike < 20, f"{alike} of {len(numbers)} share bits {one} and {other} from {distance}"
+
+
 @check("random/seeds:neighbours", "RAND-012", needs=("generator",))
 def sequences_of_different_seeds_are_independent(dev: Device) -> None:
     """Seeds n and n + 1 give numbers that are not correlated."""
@@ -74,19 +104,6 @@ def sequences_of_different_seeds_are_independent(dev: Device) -> None:
         torch.manual_seed(seed)
         drawn.append(torch.randn(8192, device=dev.device()).cpu())
     _assert_independent(drawn)
-
-
-@check(
-    "random/other_seed", "RAND-012", needs=("generator",), cases=tuple(ALL), case_needs=DRAW_NEEDS
-)
-def every_operator_draws_by_the_seed(dev: Device, case: str) -> None:
-    """Each random operator draws other numbers after another seed."""
-    drawn = []
-    for seed in (1000, 1001, 1257):
-        torch.manual_seed(seed)
-        drawn.append(ALL[case](dev.device(), None).cpu())
-    for one, other in combinations(drawn, 2):
-        assert not torch.equal(one, other)
 
 
 @check("random/seeds:after_draws", "RAND-012", needs=("generator",))

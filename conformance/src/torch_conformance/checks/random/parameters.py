@@ -28,7 +28,6 @@ _REFUSED: dict[str, Callable[[torch.device], Any]] = {
     "random_beyond": lambda d: torch.empty(2, dtype=torch.uint8, device=d).random_(0, 300),
     "randperm_negative": lambda d: torch.randperm(-1, device=d),
     "multinomial_many": lambda d: torch.multinomial(torch.ones(2, device=d), 3),
-    "multinomial_of_nothing": lambda d: torch.multinomial(torch.ones(0, device=d), 3, True),
     "multinomial_shape": lambda d: torch.multinomial(torch.ones(2, 2, 2, device=d), 1),
     "dropout_above": lambda d: functional.dropout(torch.ones(2, device=d), 1.5),
     "normal_integers": lambda d: torch.empty(2, dtype=torch.int64, device=d).normal_(),
