@@ -10,6 +10,7 @@
 
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "aten/core/factory.h"
 #include "aten/core/launch.h"
@@ -104,6 +105,14 @@ Tensor poisson(const Tensor& self, MaybeGenerator generator) {
 }
 
 Tensor binomial(const Tensor& count, const Tensor& prob, MaybeGenerator generator) {
+  for (const auto& [name, given] : {std::pair("count", count), std::pair("prob", prob)}) {
+    TORCH_CHECK_VALUE(
+        given.is_floating_point(),
+        "binomial only supports floating-point dtypes for ",
+        name,
+        ", got: ",
+        given.scalar_type());
+  }
   checkReal("binomial", count);
   TORCH_CHECK(
       count.scalar_type() == prob.scalar_type(),

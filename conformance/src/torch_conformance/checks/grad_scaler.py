@@ -89,7 +89,7 @@ def unscale_divides_the_gradients(dev: Device, dtype: torch.dtype) -> None:
     dev.require(*{str(dtype).removeprefix("torch.")} & {"float64", "bfloat16"})
     shapes = ((), (1,), (7, 5), (0,), (33, 17))
     weights = [torch.zeros(s, dtype=dtype, device=dev.device()).requires_grad_() for s in shapes]
-    host = [(noise(s, seed=i) * 4).to(dtype) for i, s in enumerate(shapes)]
+    host = [noise(s, seed=i).to(dtype) / 3 for i, s in enumerate(shapes)]  # digits of the dtype
     for weight, gradient in zip(weights, host, strict=True):
         weight.grad = (gradient * 8).to(dev.device())
     strided = torch.zeros(4, 6, dtype=dtype, device=dev.device()).t().requires_grad_()

@@ -26,6 +26,7 @@ INDICES: dict[str, Write] = {
     "index_select_matrix": lambda x: x.index_select(0, zeros_index(x, 2, 2)),
     "index_add_size": lambda x: x.index_add(0, index(x, 0, 1), x),
     "index_copy_size": lambda x: x.index_copy(0, index(x, 0, 1), x),
+    "index_fill_complex": lambda x: x.index_fill(0, index(x, 0), 1j),
     "index_put_nothing": lambda x: x.index_put([], ones(x, 1)),
     "index_put_number": lambda x: x.index_put([x.sum() != 0], ones(x, 4)),
     "index_too_many": lambda x: x[index(x, 0), index(x, 0), index(x, 0)],

@@ -41,6 +41,9 @@ LAYERS: dict[str, Write] = {
     "embedding_bag_no_bag": lambda x: functional.embedding_bag(
         index(x, 0, 1), x, zeros_index(x, 0), include_last_offset=True
     ),
+    "nll_loss2d_dimensions": lambda x: torch.ops.aten.nll_loss2d(
+        x[None], zeros_index(x, 1, 4), None
+    ),
     "im2col_sizes": lambda x: torch.ops.aten.im2col(x[None, None], [2], [1, 1], [0, 0], [1, 1]),
     "native_group_norm_sizes": lambda x: torch.native_group_norm(
         x[None], None, None, 100, 3, 4, 3, 0.5

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torch_conformance.authoring.api import zeros_index
-from torch_conformance.checks.contract._calls import Write
+from torch_conformance.checks.contract._calls import Write, ones
 
 #: Element types that a random distribution does not fill.
 _UNFILLED: dict[str, tuple[Callable[[Tensor], Any], tuple[torch.dtype, ...]]] = {
@@ -39,6 +39,7 @@ RANDOM: dict[str, Write] = {
     "multinomial_of_nothing": lambda x: x[0, :0].multinomial(1, replacement=True),
     "multinomial_none": lambda x: x.abs().multinomial(0),
     "multinomial_many": lambda x: x.abs().multinomial(5),
+    "binomial_of_integers": lambda x: torch.binomial(zeros_index(x, 3), ones(x, 3)),
     "bernoulli_probability": lambda x: x.bernoulli(2.0),
     "normal_deviation": lambda x: x.clone().normal_(0.0, -1.0),
     "uniform_bounds": lambda x: x.clone().uniform_(2.0, 1.0),
