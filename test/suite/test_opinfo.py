@@ -331,7 +331,7 @@ def _misfit(act: Any) -> str | None:
     """What is said of a product of 2 x 3 and 2 x 3; `act` is given the place of each call."""
     places = iter(["meta", "cpu", "device"])
     sample = Sample(torch.ones(2, 3), (torch.ones(2, 3),))
-    dev: Any = SimpleNamespace(is_accelerator=False)
+    dev: Any = SimpleNamespace(is_accelerator=False, synchronize=nothing)
     topic = Misfit(Planted(operator("mm"), op=lambda x, y: act(next(places), x, y)))
     return topic.judge(dev, sample)
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -51,16 +50,6 @@ class Error(Topic):
         if found is not None and shapes.refuses_alike(self.op.op, sample, found):
             return None
         return complaint
-
-    def _raised(self, sample: Sample, wait: Callable[[], None] | None = None) -> Exception | None:
-        """What the call raises, if anything, at the latest when the device is waited for."""
-        try:
-            sample.call(self.op.op)
-            if wait is not None:
-                wait()
-        except Exception as error:
-            return error
-        return None
 
 
 def _complaint(sample: Sample, found: Exception | None) -> str | None:

@@ -3,7 +3,7 @@
 
 A tensor is longer by one, has a dimension more or none, or a whole number is far away. Where the
 CPU raises, and PyTorch's shape function too, the sizes alone forbid the call, and the device has to
-raise before it computes anything.
+raise, too, at the latest when it is waited for.
 """
 
 from __future__ import annotations
@@ -61,18 +61,11 @@ class Misfit(Topic):
         if by_cpu is None:
             raise Incomparable("the CPU does not refuse it")
         there, _ = self._moved(dev, sample)
-        found = self._raised(there)
+        found = self._raised(there, dev.synchronize)
         if isinstance(found, (type(by_cpu), type(by_shapes))):
             return None
         raised = "nothing was raised" if found is None else shapes.described(found)
         return f"{raised}; the CPU raises {shapes.described(by_cpu)}"
-
-    def _raised(self, sample: Sample) -> Exception | None:
-        try:
-            sample.call(self.op.op)
-        except Exception as error:
-            return error
-        return None
 
 
 def changed(sample: Sample) -> Iterator[Sample]:

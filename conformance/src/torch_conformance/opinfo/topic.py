@@ -242,6 +242,16 @@ class Topic:
         # Where no argument names a device, the result belongs on the CPU.
         return replace(sample, input=first, args=args, kwargs=kwargs), transfer.used
 
+    def _raised(self, sample: Sample, wait: Callable[[], None] | None = None) -> Exception | None:
+        """What the call raises, if anything, at the latest when the device is waited for."""
+        try:
+            sample.call(self.op.op)
+            if wait is not None:
+                wait()
+        except Exception as error:
+            return error
+        return None
+
     def _refusal(self, dev: Device, there: Sample, error: Exception) -> str | None:
         """The CPU raises and the device has to: what is wrong with what the device does."""
         due = f"the CPU raises {type(error).__name__}: {first_line(error)}"
