@@ -353,6 +353,16 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
     assert str(_misfit(refuse_otherwise)).startswith("KeyError: 'sizes'; the CPU raises Runtime")
 
 
+def test_a_missing_kernel_refuses_nothing() -> None:
+    def lack(place: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        if place == "device":
+            raise NotImplementedError("Could not run")
+        return x @ y
+
+    with pytest.raises(NotImplementedError, match="Could not run"):
+        _misfit(lack)
+
+
 @pytest.mark.parametrize("generous", ["meta", "cpu"])
 def test_what_the_cpu_or_its_shapes_accept_may_be_accepted(generous: str) -> None:
     def act(place: str, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -62,6 +62,8 @@ class Misfit(Topic):
             raise Incomparable("the CPU does not refuse it")
         there, _ = self._moved(dev, sample)
         found = self._raised(there, dev.synchronize)
+        if isinstance(found, NotImplementedError) and not isinstance(by_cpu, NotImplementedError):
+            raise found  # for want of a kernel, and not because of the sizes
         if isinstance(found, (type(by_cpu), type(by_shapes))):
             return None
         raised = "nothing was raised" if found is None else shapes.described(found)
