@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from liar import Liar
 from torch_conformance.authoring.check import REGISTRY, Check
 from torch_conformance.expectations import Expectations
 from torch_conformance.judging.judge import Judge, Options
+from torch_conformance.results.comparison import FALLBACK
 from torch_conformance.running import probes
 from torch_conformance.running.pool import Pool
 from torch_conformance.running.result import Result
@@ -26,9 +27,12 @@ from torch_conformance.spec.capabilities import Capabilities
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.ids import matches
 from torch_conformance.spec.outcome import BAD, CannotLoad
+from torch_conformance.spec.result import CheckResult
 
 CATALOGUE = catalogue.load()
 OPINFO = "opinfo"
+#: Of each check, the operators that run on the CPU.
+Usual = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,16 @@ class Verdict:
 
 class _Enough(Exception):
     """Nothing more has to be known about this liar."""
+
+
+def _noticed(result: CheckResult, usual: Usual | None) -> Kill | None:
+    if result.outcome in BAD:
+        return Kill(result.id, result.outcome.value, result.message or "")
+    if usual is not None:
+        newly = set(result.fallbacks) - usual.get(result.id, frozenset())
+        if newly:
+            return Kill(result.id, FALLBACK, f"by CPU fallback: {', '.join(sorted(newly))}")
+    return None
 
 
 def checks_for(liar: Liar) -> list[Check]:
@@ -138,16 +152,19 @@ def hear(
     verdict: Verdict,
     patient: bool,
     package: Path | None = None,
+    usual: Usual | None = None,
 ) -> None:
     """Run the checks on a backend and add to the verdict what they say, or why it does not load.
 
     It ends when a check has noticed something and no requirement is missed; `patient`: at the end.
-    `package`: where the processes that this one forks import the backend from.
+    `package`: where the processes that this one forks import the backend from. `usual`: where it is
+    given, a check that passes with other fallbacks has noticed something, as a comparison with the
+    report of the correct backend does.
     """
     added = [str(package)] if package else []
     sys.path[:0] = added
     try:
-        _hear(target, checks, verdict, patient)
+        _hear(target, checks, verdict, patient, usual)
     except _Enough:
         pass
     except CannotLoad as error:
@@ -157,7 +174,13 @@ def hear(
             sys.path.remove(entry)
 
 
-def _hear(target: Descriptor, checks: Iterable[Check], verdict: Verdict, patient: bool) -> None:
+def _hear(
+    target: Descriptor,
+    checks: Iterable[Check],
+    verdict: Verdict,
+    patient: bool,
+    usual: Usual | None,
+) -> None:
     by_id = {check.id: check for check in checks}
     referee = Judge(target, CATALOGUE, Expectations(), torch.__version__, lambda id: id)
 
@@ -165,8 +188,8 @@ def _hear(target: Descriptor, checks: Iterable[Check], verdict: Verdict, patient
         check = by_id[result.id]
         judged = referee.judge(check, result).result
         verdict.outcomes[check.id] = judged.outcome.value
-        if judged.outcome in BAD:
-            verdict.kills.append(Kill(check.id, judged.outcome.value, judged.message or ""))
+        if kill := _noticed(judged, usual):
+            verdict.kills.append(kill)
             verdict.missed = [id for id in verdict.missed if id not in check.requirements]
             if not verdict.missed and not patient:
                 raise _Enough

@@ -115,7 +115,8 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
         for number in wanted
     }
     begin = time.monotonic()
-    verdicts = runner.judge({number: plan.checks for number, plan in plans.items()})
+    chosen = {number: plan.checks for number, plan in plans.items()}
+    verdicts = runner.judge(chosen, covered.fallbacks)
     for done, verdict in enumerate(verdicts, 1):
         plan = plans[verdict.number]
         verdict = msgspec.structs.replace(

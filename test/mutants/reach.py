@@ -44,6 +44,8 @@ class Coverage:
     reached: dict[str, frozenset[int]] = field(default_factory=dict)
     """Of each check, the mutants; those that every start of the backend reaches left out."""
     seconds: dict[str, float] = field(default_factory=dict)
+    fallbacks: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Of each check during which any ran on the CPU, the operators."""
     always: set[int] = field(default_factory=set)
     """What is reached before the first check."""
     by_mutant: dict[int, list[str]] = field(default_factory=dict)
@@ -129,7 +131,7 @@ def record() -> None:
         reach_log.write(last, marks)
         result = original(check, dev, raised)
         last = check.id
-        reach_log.write(last, marks, result.duration)
+        reach_log.write(last, marks, result.duration, result.fallbacks)
         return result
 
     running.execute = execute
@@ -148,12 +150,15 @@ def load(
     every: defaultdict[str, set[int]] = defaultdict(set)
     for log in logs:
         for line in log.read_text().splitlines():
-            check, seconds, reached = json.loads(line)
+            check, seconds, reached, fallbacks = json.loads(line)
             if check in without:
                 continue
             if checks is None or check in checks:
                 every[check].update(reached)
                 found.seconds[check] = max(seconds, found.seconds.get(check, 0.0))
+                if fallbacks:
+                    before = found.fallbacks.get(check, frozenset())
+                    found.fallbacks[check] = before.union(fallbacks)
             else:
                 found.always.update(reached)
     found.reached = {check: frozenset(numbers) for check, numbers in every.items()}

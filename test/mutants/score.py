@@ -11,6 +11,8 @@ from mutants.rules import Mutant
 from mutants.sample import CALLED, DRIVERS, chapter_of, folder_of, group_of, owners_of
 from mutants.verdicts import Verdict
 
+from torch_conformance.results.comparison import FALLBACK
+
 Z = 1.96  # a confidence of 95 %
 
 
@@ -108,6 +110,11 @@ def _chapters(judged: Iterable[tuple[Mutant, Verdict]]) -> Iterator[str]:
     kills = Counter(chapter_of(one.by) for _, one in killed)
     own = sum(chapter_of(one.by) in (DRIVERS, *owners_of(mutant.file)) for mutant, one in killed)
     share = f" ({own / len(killed):.0%})" if killed else ""
+    elsewhere = sum(one.outcome == FALLBACK for _, one in killed)
+    yield (
+        f"In {elsewhere} of the kills the check passes, but by CPU fallback, where it did not "
+        "before: `python -m torch_conformance compare` reports that as a regression."
+    )
     yield f"A chapter that owns the changed source (owners.yaml) made {own} of the kills{share}."
     yield ""
     yield "| Chapter | kills |"

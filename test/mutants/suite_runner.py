@@ -6,7 +6,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -69,11 +69,14 @@ class SuiteRunner:
             print(f"  left out, because it fails now and then: {check}: {wrong[check]}", flush=True)
         return reach.load(logs.glob("*.log"), set(checks), without=wrong.keys()), again
 
-    def judge(self, mutants: dict[int, list[str]]) -> Iterator[Verdict]:
-        """Each mutant before the checks that are named for it, until one of them notices."""
+    def judge(self, mutants: dict[int, list[str]], usual: trial.Usual) -> Iterator[Verdict]:
+        """Each mutant before the checks that are named for it, until one of them notices.
+
+        `usual`: what runs on the CPU during each check without any mutant.
+        """
         with self._pool() as pool:
             tasks = [
-                pool.submit(_judged, self._package, number, checks)
+                pool.submit(_judged, self._package, number, checks, _of(checks, usual))
                 for number, checks in mutants.items()
             ]
             for task in as_completed(tasks):
@@ -84,9 +87,13 @@ class SuiteRunner:
         return ProcessPoolExecutor(self._processes, multiprocessing.get_context("fork"))
 
 
-def _backend(package: Path, **env: str) -> Descriptor:
+def _of(checks: Iterable[str], usual: trial.Usual) -> trial.Usual:
+    return {check: usual[check] for check in checks if check in usual}
+
+
+def _backend(package: Path, env: Mapping[str, str]) -> Descriptor:
     true = descriptor.find("puone")
-    env |= environment(package)
+    env = {**env, **environment(package)}
     return msgspec.structs.replace(true, file=None, deadlines=DEADLINES, env=env)
 
 
@@ -103,18 +110,19 @@ def _recorded(package: Path, log: Path, checks: list[str]) -> dict[str, str]:
 
 def _wrong(package: Path, checks: list[str], **env: str) -> dict[str, str]:
     """What is wrong with checks without any mutant."""
-    verdict = _run(package, checks, patient=True, **env)
+    verdict = _run(package, checks, env, patient=True)
     if verdict.cannot_load:
         raise RuntimeError(f"the backend does not load without any mutant: {verdict.cannot_load}")
     return {kill.check: f"{kill.outcome}: {kill.message}" for kill in verdict.kills}
 
 
-def _judged(package: Path, number: int, checks: list[str]) -> Verdict:
+def _judged(package: Path, number: int, checks: list[str], usual: trial.Usual) -> Verdict:
     begin = time.perf_counter()
     if not checks:
         return Verdict(number)
     try:
-        found = _run(package, checks, patient=False, PUONE_MUTANT=str(number))
+        active = {"PUONE_MUTANT": str(number)}
+        found = _run(package, checks, active, patient=False, usual=usual)
     except Exception as error:  # One trial that cannot be held does not end the others.
         return Verdict(number, broken=repr(error))
     kill = found.kills[0] if found.kills else None
@@ -129,9 +137,16 @@ def _judged(package: Path, number: int, checks: list[str]) -> Verdict:
     )
 
 
-def _run(package: Path, checks: Iterable[str], *, patient: bool, **env: str) -> trial.Verdict:
+def _run(
+    package: Path,
+    checks: Iterable[str],
+    env: Mapping[str, str],
+    *,
+    patient: bool,
+    usual: trial.Usual | None = None,
+) -> trial.Verdict:
     verdict = trial.Verdict("")
     by_id: dict[str, Any] = {check.id: check for check in REGISTRY}
     listed: list[Check] = [by_id[id] for id in checks]
-    trial.hear(_backend(package, **env), listed, verdict, patient, package)
+    trial.hear(_backend(package, env), listed, verdict, patient, package, usual)
     return verdict

@@ -10,12 +10,12 @@ import pytest
 from mutants import reach
 
 LINES = [
-    ["", 0, [1]],
-    ["probe/privateuse1", 0.1, [2]],
-    ["copy/wide", 0.5, [3, 4, 5]],
-    ["copy/slow", 9.0, [3]],
-    ["copy/quick", 0.1, [3]],
-    ["copy/quick", 0.0, [4]],
+    ["", 0, [1], []],
+    ["probe/privateuse1", 0.1, [2], ["aten::add"]],
+    ["copy/wide", 0.5, [3, 4, 5], []],
+    ["copy/slow", 9.0, [3], ["aten::cat"]],
+    ["copy/quick", 0.1, [3], ["aten::sub"]],
+    ["copy/quick", 0.0, [4], ["aten::mul"]],
 ]
 
 
@@ -28,6 +28,13 @@ def covered(tmp_path: Path) -> reach.Coverage:
     log = tmp_path / "0.log"
     log.write_text("".join(json.dumps(line) + "\n" for line in LINES))
     return reach.load([log], {"copy/wide", "copy/slow", "copy/quick"})
+
+
+def test_what_ran_on_the_cpu_is_known_of_each_check(covered: reach.Coverage) -> None:
+    assert covered.fallbacks == {
+        "copy/slow": frozenset({"aten::cat"}),
+        "copy/quick": frozenset({"aten::sub", "aten::mul"}),
+    }
 
 
 def test_a_check_that_is_left_out_reaches_nothing(tmp_path: Path) -> None:
@@ -48,8 +55,8 @@ def test_the_checks_of_the_chapters_that_own_the_source_come_first(
     tmp_path: Path,
 ) -> None:
     log = tmp_path / "0.log"
-    lines = [["copy/a", 0.1, [3]], ["event/a", 0.5, [3, 4]], ["event/b", 0.1, [4]]]
-    log.write_text("".join(json.dumps(line) + "\n" for line in [["", 0, [4]], *lines]))
+    lines = [["", 0, [4]], ["copy/a", 0.1, [3]], ["event/a", 0.5, [3, 4]], ["event/b", 0.1, [4]]]
+    log.write_text("".join(json.dumps([*line, []]) + "\n" for line in lines))
     covered = reach.load([log], {"copy/a", "event/a", "event/b"})
     assert covered.checks_for(3, ["event"]) == ["event/a", "copy/a"]
     assert covered.checks_for(3, ["copy"]) == ["copy/a", "event/a"]

@@ -99,7 +99,7 @@ def test_the_score_counts_no_equivalent_mutant_and_lists_survivors() -> None:
     mutants = {n: Mutant("csrc/runtime/a.cpp", n, 0, 1, "operator", "a < b", "a <= b")
                for n in range(4)}  # fmt: skip
     said = [
-        Verdict(0, killed=True, by="stream/a", reached=2),
+        Verdict(0, killed=True, by="stream/a", outcome="fallback", reached=2),
         Verdict(1, equivalent="the same code", reached=3),
         Verdict(2, ran=5, reached=9, skipped=4),
         Verdict(3),
@@ -111,6 +111,7 @@ def test_the_score_counts_no_equivalent_mutant_and_lists_survivors() -> None:
     assert "(5 checks ran, 4 that reach it were left out)" in text
     assert "(no check reaches it)" in text
     assert "| stream | 1 |" in text
+    assert "In 1 of the kills the check passes, but by CPU fallback" in text
     assert "A chapter that owns the changed source (owners.yaml) made 1 of the kills (100%)" in text
 
 
