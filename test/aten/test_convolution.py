@@ -193,6 +193,15 @@ def test_what_has_no_size_or_no_step_is_refused(transposed: bool) -> None:
         convolve(x, torch.ones(3, 3, 2, 2, device="puone"), dilation=0)
 
 
+def test_a_gradient_of_other_sizes_is_refused() -> None:
+    x, w = torch.ones(1, 3, 4, 4, device="puone"), torch.ones(3, 3, 2, 2, device="puone")
+    with pytest.raises(RuntimeError, match="Expected a gradient of the sizes"):
+        torch.ops.aten.convolution_backward(
+            *(torch.ones(1, 1, 1, 1, device="puone"), x, w, None),
+            *([1, 1], [0, 0], [1, 1], False, [0, 0], 1, [True, True, False]),
+        )
+
+
 def test_a_transposed_convolution_without_positions_is_refused() -> None:
     with pytest.raises(RuntimeError, match="Output size is too small"):
         torch.conv_transpose2d(

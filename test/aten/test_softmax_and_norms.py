@@ -186,6 +186,41 @@ def test_nll_loss(reduction: str, spatial: tuple[int, ...]) -> None:
     assert not puone._fallback_counts()
 
 
+_IN = torch.ones(4, 6, 5)
+_ALL = [True, True, True]
+
+
+def _group(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, rows: int = 4) -> object:
+    return torch.ops.aten.native_group_norm_backward(grad, x, mean, rstd, None, rows, 6, 5, 2, _ALL)
+
+
+def _layer(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> object:
+    return torch.ops.aten.native_layer_norm_backward(grad, x, [5], mean, rstd, None, None, _ALL)
+
+
+def _batch(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> object:
+    return torch.ops.aten.native_batch_norm_backward(
+        grad, x, None, None, None, mean, rstd, True, 1e-5, _ALL
+    )
+
+
+@pytest.mark.parametrize(
+    ("backward", "sizes"),
+    [(_group, (4, 2)), (_layer, (4, 6, 1)), (_batch, (6,))],
+)
+def test_what_a_norm_saved_has_to_fit_the_input(
+    backward: Callable[..., object], sizes: tuple[int, ...]
+) -> None:
+    x, saved = _IN.to("puone"), torch.ones(sizes, device="puone")
+    backward(x, x, saved, saved)
+    one = torch.ones(1, device="puone")
+    for wrong in ((one, x, saved, saved), (x, x, one, saved), (x, x, saved, one)):
+        with pytest.raises(RuntimeError, match="sizes"):
+            backward(*wrong)
+    with pytest.raises(RuntimeError, match="Expected a gradient like the input"):
+        _group(x, x, saved, saved, rows=100)
+
+
 def test_a_target_out_of_bounds_is_an_error_at_the_next_synchronisation() -> None:
     x = torch.randn(3, 4, device="puone")
     loss = functional.nll_loss(x, torch.tensor([0, 4, 1]).to("puone"))

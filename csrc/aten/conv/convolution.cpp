@@ -269,12 +269,19 @@ std::tuple<Tensor, Tensor, Tensor> convolutionBackward(
     IntArrayRef padding,
     IntArrayRef dilation,
     bool transposed,
-    IntArrayRef /*output_padding*/,
+    IntArrayRef output_padding,
     int64_t groups,
     std::array<bool, 3> output_mask) {
   checkSame(input, weight, "weight");
   checkSame(input, grad_output, "gradient");
   const Steps steps{stride, padding, dilation};
+  const auto sizes = resultSizes(input, weight, steps, transposed, output_padding, groups);
+  TORCH_CHECK(
+      grad_output.sizes() == sizes,
+      "Expected a gradient of the sizes ",
+      IntArrayRef(sizes),
+      ", but got ",
+      grad_output.sizes());
   const Tensor dense_grad = grad_output.contiguous();
   const Tensor& narrow = transposed ? input : dense_grad;
   const Tensor& wide = transposed ? dense_grad : input;

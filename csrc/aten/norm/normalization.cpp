@@ -135,6 +135,32 @@ ThreeTensors layerNorm(
   return result;
 }
 
+// What a backward pass is given: a gradient of as many elements as the input, and a mean and a
+// deviation of each group.
+void checkSaved(
+    const Tensor& grad,
+    const Tensor& input,
+    const Tensor& mean,
+    const Tensor& rstd,
+    int64_t elements,
+    int64_t groups) {
+  TORCH_CHECK(
+      input.numel() == elements && grad.sizes() == input.sizes() && mean.numel() == groups &&
+          rstd.numel() == groups,
+      "Expected a gradient like the input, of ",
+      elements,
+      " elements, and the mean and rstd of ",
+      groups,
+      " groups, but got sizes of ",
+      grad.sizes(),
+      ", ",
+      input.sizes(),
+      ", ",
+      mean.sizes(),
+      " and ",
+      rstd.sizes());
+}
+
 ThreeTensors layerNormBackward(
     const Tensor& grad,
     const Tensor& input,
@@ -147,6 +173,7 @@ ThreeTensors layerNormBackward(
   const Tensor weight = contiguousOrNone(weight_given), bias = contiguousOrNone(bias_given);
   const auto [rows, size] =
       at::native::_check_layer_norm_inputs(input, normalized_shape, weight, bias);
+  checkSaved(grad, input, mean_given, rstd_given, rows * size, rows);
   const ScalarType parameters = parameterType(input, {weight, bias});
   const Tensor in = input.contiguous(), dy = grad.contiguous();
   const Tensor mean = mean_given.contiguous(), rstd = rstd_given.contiguous();
@@ -233,6 +260,7 @@ ThreeTensors groupNormBackward(
     int64_t inner,
     int64_t groups,
     Mask mask) {
+  checkSaved(grad, input, mean_given, rstd_given, rows * channels * inner, rows * groups);
   const Tensor weight = contiguousOrNone(weight_given);
   const ScalarType parameters =
       weight.defined() ? parameterType(input, {weight}) : mean_given.scalar_type();
@@ -394,6 +422,15 @@ ThreeTensors batchNormBackward(
     bool training,
     double epsilon,
     Mask mask) {
+  TORCH_CHECK(
+      grad.sizes() == input.sizes(),
+      "Expected a gradient like the input, of the sizes ",
+      input.sizes(),
+      ", but got ",
+      grad.sizes());
+  checkOfChannels("weight", weight_given, input.size(1));
+  checkOfChannels("mean", training ? save_mean_given : running_mean_given, input.size(1));
+  checkOfChannels("variance", training ? save_invstd_given : running_var_given, input.size(1));
   const Tensor weight = contiguousOrNone(weight_given);
   const Tensor running_mean = contiguousOrNone(running_mean_given);
   const Tensor running_var = contiguousOrNone(running_var_given);
