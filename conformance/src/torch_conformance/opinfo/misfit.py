@@ -37,7 +37,7 @@ class Misfit(Topic):
     name = "misfit"
     sentence = "refuses arguments that do not fit together."
     mutates = True
-    most = 4
+    most = 2
     recipe = repro.RAISES
 
     def required(self) -> str:
