@@ -34,7 +34,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TEST = ROOT / "test"
 sys.path[:0] = [str(HERE / "path"), str(TEST)]
-sys.path += [str(TEST / name) for name in ("liars", "liars/backend", "liars/source")]
+sys.path += [str(TEST / name) for name in ("inductor", "liars", "liars/backend", "liars/source")]
 
 # After sys.path is set, hence each E402.
 import msgspec  # noqa: E402

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -46,15 +47,19 @@ def equivalent(mutant: Mutant, tree: Tree) -> str:
         return reason
     if mutant.file.endswith(".py"):
         return ""
-    with tempfile.TemporaryDirectory() as scratch:
-        original, copy = (Path(scratch) / name for name in ("original", "mutated"))
-        for folder in (original, copy):
-            shutil.copytree(ROOT / "csrc", folder / "csrc")
+    with _copied_sources() as copy:
         file = copy / mutant.file
         file.write_bytes(mutated(file.read_bytes(), mutant))
         units = list(_units(mutant, tree))
-        same = all(_code(unit, copy, tree) == _kept_code(unit, original, tree) for unit in units)
+        same = all(_code(unit, copy, tree) == _kept_code(unit, tree) for unit in units)
     return SAME_CODE if units and same else ""
+
+
+@contextmanager
+def _copied_sources() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as scratch:
+        shutil.copytree(ROOT / "csrc", Path(scratch) / "csrc")
+        yield Path(scratch)
 
 
 def judged_again(
@@ -111,14 +116,15 @@ def including(file: Path, said: str, build: Path) -> Iterator[str]:
             yield target
 
 
-def _kept_code(unit: _Unit, original: Path, tree: Tree) -> str:
+def _kept_code(unit: _Unit, tree: Tree) -> str:
     """`_code` without any mutant, compiled once in a run."""
     key = hashlib.sha256(repr(unit).encode()).hexdigest()
     kept = tree.build / "original_code" / key
     if not kept.is_file():
         kept.parent.mkdir(exist_ok=True)
-        written = kept.with_suffix(f".{original.parent.name}")  # others may compile the same
-        written.write_text(_code(unit, original, tree))
+        with _copied_sources() as original:
+            written = kept.with_suffix(f".{original.name}")  # others may compile the same
+            written.write_text(_code(unit, original, tree))
         written.replace(kept)
     return kept.read_text()
 

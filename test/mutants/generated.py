@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from scripts import caches
+
 #: Has functions to compile, which need every layout of a kernel.
 CASES = Path(__file__).resolve().parents[1] / "inductor"
 # The import of cases takes seconds, so it is left to the process that needs it.
@@ -28,11 +30,10 @@ def compiler_errors(environment: Mapping[str, str]) -> str:
     in `csrc`. Kernels that compile and are wrong are left to the suite."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        caches = {"TORCHINDUCTOR_CACHE_DIR": folder, "PUONE_MODULE_CACHE": folder}
         path = os.pathsep.join((environment["PYTHONPATH"], str(CASES)))
         done = subprocess.run(
             [sys.executable, "-c", _PROGRAM, str(result)],
-            env={**os.environ, **environment, **caches, "PYTHONPATH": path},
+            env={**os.environ, **environment, **caches(Path(folder)), "PYTHONPATH": path},
             capture_output=True,
             text=True,
             check=False,

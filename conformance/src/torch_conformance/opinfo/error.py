@@ -58,8 +58,7 @@ def _complaint(sample: Sample, found: Exception | None) -> str | None:
     kind, pattern = sample.error
     if isinstance(found, kind) and re.search(pattern, text_of(found)):
         return None
-    raised = "nothing was raised" if found is None else shapes.described(found)
-    return f"{raised}; expected {kind.__name__} with a message like {pattern!r}"
+    return f"{shapes.described(found)}; expected {kind.__name__} with a message like {pattern!r}"
 
 
 def checks() -> list[Check]:

@@ -20,7 +20,6 @@ from torch_conformance.authoring.device import Device
 from torch_conformance.opinfo import database, policy, repro, shapes
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.topic import Incomparable, Topic, register, supported_dtypes
-from torch_conformance.opinfo.transfer import CPU, moved
 from torch_conformance.opinfo.without_backend import without_accelerator
 
 _TENSORS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -57,7 +56,7 @@ class Misfit(Topic):
         if by_shapes is None or isinstance(by_shapes, NotImplementedError):
             raise Incomparable("PyTorch's function of shapes does not refuse it")
         with without_accelerator():
-            by_cpu = self._raised(moved(sample, CPU))
+            by_cpu = self._raised(self.own(sample))
         if by_cpu is None:
             raise Incomparable("the CPU does not refuse it")
         there, _ = self._moved(dev, sample)
@@ -66,8 +65,7 @@ class Misfit(Topic):
             raise found  # for want of a kernel, and not because of the sizes
         if isinstance(found, (type(by_cpu), type(by_shapes))):
             return None
-        raised = "nothing was raised" if found is None else shapes.described(found)
-        return f"{raised}; the CPU raises {shapes.described(by_cpu)}"
+        return f"{shapes.described(found)}; the CPU raises {shapes.described(by_cpu)}"
 
 
 def changed(sample: Sample) -> Iterator[Sample]:

@@ -29,10 +29,9 @@ def refusal(function: Callable[..., Any], sample: Sample) -> Exception | None:
 
 def refuses_alike(function: Callable[..., Any], sample: Sample, error: Exception) -> bool:
     """Whether it refuses the arguments with an exception like `error`."""
-    found = refusal(function, sample)
-    return found is not None and described(found) == described(error)
+    return described(refusal(function, sample)) == described(error)
 
 
-def described(error: Exception) -> str:
+def described(error: Exception | None) -> str:
     """Type and first line of an exception."""
-    return f"{type(error).__name__}: {first_line(error)}"
+    return "nothing was raised" if error is None else f"{type(error).__name__}: {first_line(error)}"
