@@ -106,12 +106,12 @@ class _Rounding(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        steps = _decompositions().get(func)
-        if steps is not None:
-            with self:
-                decomposed = steps(*args, **(kwargs or {}))
-            if decomposed is not NotImplemented:
-                return decomposed
+        # Composites come here where autograd is left out, as inside of a decomposition.
+        steps = _decompositions().get(func, func.decompose)
+        with self:
+            decomposed = steps(*args, **(kwargs or {}))
+        if decomposed is not NotImplemented:
+            return decomposed
         result = func(*args, **(kwargs or {}))
         if all(_is_written(each) for each in func._schema.returns):
             for tensor in tensors(result):
@@ -122,10 +122,13 @@ class _Rounding(TorchDispatchMode):
 
 @cache
 def _decompositions() -> Mapping[Any, Callable[..., Any]]:
-    """Operators and what PyTorch makes of them for compilers, from simpler ones."""
-    from torch._decomp import core_aten_decompositions  # Takes a second, and is seldom needed.
+    """Operators and what PyTorch makes of them for compilers, from simpler ones.
 
-    return dict(core_aten_decompositions().items())
+    `core_aten_decompositions` has the composites as well, which takes 0.2 s in each process.
+    """
+    from torch._decomp import _core_aten_decompositions_post_autograd
+
+    return _core_aten_decompositions_post_autograd()
 
 
 def _is_written(result: Any) -> bool:
