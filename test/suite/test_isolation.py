@@ -14,6 +14,7 @@ from pathlib import Path
 import harness
 import jsonschema
 import pytest
+from processes import is_running
 
 from torch_conformance import schemas
 
@@ -36,15 +37,6 @@ EXPECTED = {
     **{f"planted/good:before_{i}": "pass" for i in range(20)},
     **{f"planted/last:after_{i}": "pass" for i in range(20)},
 }
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process runs; one that waits for its parent to notice its end does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 def wait_until_gone(pids: set[int]) -> set[int]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from processes import is_running
 
 from torch_backend_ci.surface.check import opinion
 from torch_backend_ci.surface.model import Declaration, Domain, Finding, Severity
@@ -71,7 +72,7 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
         worker = _eventually(lambda: int(file.read_text()) if file.is_file() else 0)
         parent.send_signal(signal.SIGTERM)
         parent.wait(60)
-        _eventually(lambda: not _lives(worker))
+        _eventually(lambda: not is_running(worker))
     finally:
         parent.kill()
 
@@ -86,11 +87,3 @@ def _eventually(holds: object) -> int:
             pass
         time.sleep(0.1)
     raise AssertionError("it never came to hold")
-
-
-def _lives(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"

@@ -2,10 +2,10 @@
 """Programs that several processes run together, each as one rank of a process group.
 
 A worker keeps its rank processes from one check to the next, because starting them costs more than
-most checks. Where a process that has imported torch may fork, one fresh interpreter loads the
-backend, touches no device, and forks a rank whenever one is needed; otherwise each rank is a fresh
-interpreter. A rank that dies or does not answer in time takes all of them with it, and the next
-check gets new ones.
+most checks. Where a process that has imported torch may fork, one fresh interpreter imports it and
+no backend, and is the origin of all ranks of the worker (running/rank.py); otherwise each rank is a
+fresh interpreter. A rank that dies or does not answer in time takes all of them with it, and the
+next check gets new ones.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ LIMIT_S = 45.0
 _AUTHKEY = b"ranks"
 #: Seconds that a call of a group may wait for other ranks, unless a program asks for less.
 TIMEOUT_S = 30.0
+# Seconds in which ranks that are killed are gone.
+_GONE_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Task:
     size: int
     store: str
     check: str
+    capabilities: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -193,7 +196,7 @@ def on_ranks(
         dev.unsupported("only one process at a time may use the device")
     pool = _pool(dev, size)
     try:
-        answers = pool.run(program, arguments, size, limit, dev.check_id)
+        answers = pool.run(program, arguments, size, limit)
     except BaseException:
         pool.close()
         raise
@@ -224,6 +227,7 @@ def _raise_first(answers: list[Answer | None]) -> None:
 # ---- the processes, from the worker's side ----
 
 _pools: dict[str, _Pool] = {}
+_nurseries: dict[str, subprocess.Popen[bytes]] = {}
 
 
 def _pool(dev: Device, size: int) -> _Pool:
@@ -242,8 +246,10 @@ class _Pool:
         self._dev = dev
         self._folder = tempfile.mkdtemp(prefix="ranks-")
         self._listener = Listener(str(Path(self._folder) / "socket"))
+        # The ranks that are fresh interpreters.
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._nursery: Connection | None = None
+        # The others have a parent.
+        self._parent: Connection | None = None
         self._ranks: list[Connection] = []
         self._tasks = 0
         atexit.register(self.close)
@@ -263,7 +269,6 @@ class _Pool:
         arguments: dict[str, Any],
         size: int,
         limit: float,
-        check: str,
     ) -> list[Answer | None]:
         """The answers by rank, None for a rank that died."""
         self._tasks += 1
@@ -275,7 +280,8 @@ class _Pool:
             arguments,
             size,
             store,
-            check,
+            self._dev.check_id,
+            frozenset(self._dev.capabilities),
         )
         waiting = dict(enumerate(self._ranks[:size]))
         answers: list[Answer | None] = [None] * size
@@ -300,61 +306,80 @@ class _Pool:
         if self.closed:
             return
         self.closed = True
+        if self._parent:
+            self._parent.close()  # It ends then, and its ranks die with it.
         for process in self._processes:
-            process.kill()  # ranks that it forked die with it
+            process.kill()
         for process in self._processes:
             process.wait()
-        for connection in (*self._ranks, *([self._nursery] if self._nursery else [])):
-            connection.close()
+        for rank in self._ranks:
+            _await_end(rank)
+            rank.close()
         self._listener.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         atexit.unregister(self.close)
 
     def _start(self, index: int) -> Connection:
         """A new rank, once it has loaded the backend."""
-        if _may_fork(self._dev.descriptor):
-            if self._nursery is None:
-                self._launch("nursery", -1)
-                self._nursery = self._accept()
-            send(self._nursery, index)
-        else:
-            self._launch("rank", index)
-        return self._accept()
-
-    def _launch(self, role: str, index: int) -> None:
         target = self._dev.descriptor
         config = {
             "address": self._listener.address,
-            "role": role,
-            "index": index,
             "descriptor": encode(target),
-            "device": str(self._dev.device()),
-            "capabilities": sorted(self._dev.capabilities),
             "seed": self._dev.seed,
         }
-        command = [*target.launcher, sys.executable, "-m", "torch_conformance.running.rank"]
-        self._processes.append(
-            subprocess.Popen(
-                [*command, json.dumps(config)],
-                env=fresh_environment(target),
-                stdin=subprocess.DEVNULL,
-            )
-        )
+        if not _may_fork(target):
+            rank = _launch(target, {**config, "index": index})
+            self._processes.append(rank)
+            return self._accept(rank)
+        nursery = _nursery(self._dev)
+        if self._parent is None:
+            assert nursery.stdin is not None
+            nursery.stdin.write(json.dumps(config).encode() + b"\n")
+            nursery.stdin.flush()
+            self._parent = self._accept(nursery)
+        send(self._parent, index)
+        return self._accept(nursery)
 
-    def _accept(self) -> Connection:
+    def _accept(self, origin: subprocess.Popen[bytes]) -> Connection:
+        """The connection of a process that `origin` is, or forks."""
         limit = self._dev.descriptor.deadlines.startup
         end = time.monotonic() + limit
         # Listener has no deadline of its own.
         socket = self._listener._listener._socket  # type: ignore[attr-defined]
         while not wait([socket], 0.2):
-            ended = [process for process in self._processes if process.poll() is not None]
-            assert not ended, f"a rank ended with status {ended[0].returncode} while it started"
+            ended = origin.poll()
+            assert ended is None, f"a rank ended with status {ended} while it started"
             assert time.monotonic() < end, f"a rank did not start within {limit:g} s"
         connection = self._listener.accept()
         hello = receive(connection)
         if hello:
             raise CheckError(f"a rank cannot use the backend: {hello}")
         return connection
+
+
+def _nursery(dev: Device) -> subprocess.Popen[bytes]:
+    """The origin of this worker's ranks; it ends with the worker."""
+    found = _nurseries.get(dev.type)
+    if found is None or found.poll() is not None:
+        found = _nurseries[dev.type] = _launch(dev.descriptor)
+    return found
+
+
+def _launch(target: Descriptor, rank: dict[str, Any] | None = None) -> subprocess.Popen[bytes]:
+    """A fresh interpreter that is one rank, or a nursery, which reads from its input."""
+    command = [*target.launcher, sys.executable, "-m", "torch_conformance.running.rank"]
+    return subprocess.Popen(
+        [*command, json.dumps(rank)],
+        env=fresh_environment(target),
+        stdin=subprocess.DEVNULL if rank else subprocess.PIPE,
+    )
+
+
+def _await_end(rank: Connection) -> None:
+    """Wait for the end of a rank that is killed: it may still have said something."""
+    with contextlib.suppress(EOFError, OSError):
+        while rank.poll(_GONE_S):
+            rank.recv_bytes()
 
 
 def _may_fork(target: Descriptor) -> bool:
@@ -390,6 +415,7 @@ def serve(dev: Device, index: int, connection: Connection) -> None:
             task: Task = receive(connection)
         except (EOFError, OSError):
             return
+        dev.capabilities = task.capabilities
         send(connection, _answer(dev, index, task))
 
 
