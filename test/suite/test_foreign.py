@@ -98,6 +98,17 @@ def test_a_start_that_fails_is_told_in_one_line(tmp_path: Path, keys: str, reaso
     assert "\n" not in run.report["run"]["cannot_load"]
 
 
+def test_a_backend_without_a_device_says_why(tmp_path: Path) -> None:
+    option = harness.descriptor(
+        tmp_path,
+        "device_type: puone\nimport: {after_torch: [torch_puone]}\nenv: {PUONE_SIM_ISA: newest}\n",
+    )
+    run = harness.run(tmp_path, FOREIGN, option, "--check=foreign/last*")
+    assert run.code == 66
+    assert "there is no such device; it raises RuntimeError: " in run.report["run"]["cannot_load"]
+    assert "PUONE_SIM_ISA=newest is not valid: " in run.report["run"]["cannot_load"]
+
+
 @pytest.mark.parametrize("name", ["cuda", "mps", "hpu"])
 def test_a_device_type_of_torch_without_a_device_is_refused_in_one_line(
     name: str, tmp_path: Path

@@ -56,10 +56,21 @@ def _bring_up(descriptor: Descriptor) -> Any:
     )
     if device.type != "cpu" and device_count(device.type, descriptor) == 0:
         raise CannotLoad(
-            f"torch knows device type {device.type!r} but there is no such device",
+            f"torch knows device type {device.type!r} but there is no such device{_said(device)}",
             LoadProblem.NO_DEVICE,
         )
     return device
+
+
+def _said(device: Any) -> str:
+    """What a backend without a device says when it is used: mostly why there is none."""
+    import torch
+
+    try:
+        torch.empty(1, device=device)
+    except Exception as error:
+        return f"; it raises {type(error).__name__}: {first_line(error)}"
+    return ""
 
 
 def _set_up(descriptor: Descriptor) -> Any:
