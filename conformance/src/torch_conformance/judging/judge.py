@@ -30,9 +30,9 @@ from torch_conformance.spec.versions import version_in
 # What is made of operators that ran by CPU fallback, and the capability that counts them.
 FALLBACK_POLICIES = ALLOW, WARN, FORBID = ("allow", "warn", "forbid")
 COUNTER = "fallback_counter"
-# Checks before a worker is replaced: loading a backend again takes as long as ten of most checks,
-# and much longer where there is a real device.
-CHUNK = 250
+# Checks before a worker is replaced: a new one costs 0.3 s of CPU time on puone, as much as thirty
+# of most checks, and much more where there is a real device.
+CHUNK = 1000
 # What stands in a report where an exception has no text.
 NOTHING_SAID = "nothing was said"
 
