@@ -22,6 +22,7 @@ from torch_conformance.authoring.observe import (
     in_thread,
     in_threads,
     raised,
+    resident_bytes,
     while_held,
     words,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "on_ranks",
     "raised",
     "ramp",
+    "resident_bytes",
     "tail",
     "tensors",
     "while_held",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import torch
 
 from torch_conformance.spec.capabilities import NO_STORAGE, NO_SYNCHRONIZE
-from torch_conformance.spec.reason import MissingCapability, Unsupported
+from torch_conformance.spec.reason import MissingCapability, Stated, Unsupported
 
 if TYPE_CHECKING:
     from torch_conformance.authoring.device import Device
@@ -145,6 +145,15 @@ def footprint() -> Footprint:
     return Footprint(len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd")))
 
 
+def resident_bytes() -> int:
+    """Bytes of this process in memory; unsupported where there is no /proc."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except FileNotFoundError:
+        raise Unsupported(Stated(text="needs /proc to measure the process")) from None
+
+
 class _Mallinfo2(ctypes.Structure):
     """glibc's struct mallinfo2."""
 
@@ -165,8 +174,7 @@ def heap_bytes() -> int:
     try:
         mallinfo2 = ctypes.CDLL(None).mallinfo2
     except AttributeError:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return resident_bytes()
     mallinfo2.restype = _Mallinfo2
     info = mallinfo2()
     return int(info.uordblks + info.hblkhd)

@@ -16,7 +16,7 @@ import torch
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from torch_conformance.authoring.api import Device, check
+from torch_conformance.authoring.api import Device, check, raised
 
 N = 1 << 18
 
@@ -252,10 +252,7 @@ def traces_can_be_exported(dev: Device) -> None:
     """Each piece of work is in the exported trace, with one arrow from the call that queued it."""
     x = _ones(dev)
     watched = _profiled(dev, lambda: [x.sin(), x.clone(), x.cpu()])
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "trace.json"
-        watched.export_chrome_trace(str(file))
-        events = json.loads(file.read_text())["traceEvents"]
+    events = _exported(watched)
     work = [event for event in events if event.get("cat") in _CATEGORIES]
     assert len(work) == len(_work(dev, watched)), f"{len(work)} pieces of work in the trace"
     flows = {phase: Counter(_flows(events, phase)) for phase in "sf"}
@@ -263,6 +260,15 @@ def traces_can_be_exported(dev: Device) -> None:
         f"{len(work)} pieces of work, and arrows to {sum(flows['f'].values())}"
     )
     assert flows["f"] == flows["s"], f"arrows without a begin or an end: {flows}"
+
+
+def _exported(watched: profile) -> list[dict[str, Any]]:
+    """The events of the exported trace."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "trace.json"
+        watched.export_chrome_trace(str(file))
+        events: list[dict[str, Any]] = json.loads(file.read_text())["traceEvents"]
+    return events
 
 
 def _flows(events: list[dict[str, Any]], phase: str) -> list[Any]:
@@ -317,3 +323,36 @@ def memory_is_reported(dev: Device) -> None:
     [event] = _operators(watched, "aten::empty")
     reported = event.self_device_memory_usage
     assert reported >= 4 * N, f"{reported} bytes are reported for a tensor of {4 * N}"
+
+
+def _instants(watched: profile, name: str) -> list[dict[str, int]]:
+    """What the exported trace says of each event of memory of this name."""
+    return [event["args"] for event in _exported(watched) if event.get("name") == name]
+
+
+@check("profiler/memory_events", "PROF-011", needs=("profiler",))
+def allocations_and_frees_are_events(dev: Device) -> None:
+    """The trace has an allocation and its free, with their bytes and those in use then."""
+    watched = _profiled(
+        dev, lambda: torch.empty(N, device=dev.device()).device, profile_memory=True
+    )
+    [taken, freed] = _instants(watched, "[memory]")
+    assert taken["Bytes"] >= 4 * N
+    assert freed["Bytes"] == -taken["Bytes"]
+    assert freed["Total Allocated"] == taken["Total Allocated"] - taken["Bytes"]
+    assert taken["Total Reserved"] >= taken["Total Allocated"]
+
+
+@check("profiler/out_of_memory", "PROF-013", needs=("profiler", "memory_stats"))
+def allocations_that_fail_are_events(dev: Device) -> None:
+    """The trace has an allocation that failed, with the bytes wanted and those in use."""
+    most = 1 << 46
+    watched = _profiled(
+        dev,
+        lambda: raised(lambda: torch.empty(most, dtype=torch.uint8, device=dev.device())),
+        profile_memory=True,
+    )
+    in_use = torch.accelerator.memory_stats(dev.device())["allocated_bytes.all.current"]
+    [failed] = _instants(watched, "[OutOfMemory]")
+    assert failed["Bytes"] >= most
+    assert failed["Total Allocated"] == in_use

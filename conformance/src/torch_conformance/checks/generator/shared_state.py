@@ -70,3 +70,14 @@ def a_shared_state_outlives_the_generator_it_came_from(dev: Device) -> None:
     del first
     drawn = torch.rand(8, device=dev.device(), generator=second)
     assert same(drawn, torch.rand(8, device=dev.device(), generator=alone))
+
+
+@check("generator/shared_state:last_device", "GEN-024", needs=("generator", "multi_device"))
+def generators_of_the_last_device_share_a_state(dev: Device) -> None:
+    """On the last device two generators share a state, which belongs to this device."""
+    index = dev.count - 1
+    first, second = _sharing(dev, index)
+    assert first.graphsafe_get_state().device == first.device == dev.device(index)
+    alone = first.clone_state()
+    drawn = torch.rand(8, device=dev.device(index), generator=second)
+    assert same(drawn, torch.rand(8, device=dev.device(index), generator=alone))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import torch
 
-from torch_conformance.authoring.api import Device, check, raised, while_held
+from torch_conformance.authoring.api import Device, check, raised, resident_bytes, while_held
 from torch_conformance.checks.memory._blocks import LARGE, MIB
 
 _PINNED: dict[str, Callable[[], torch.Tensor]] = {
@@ -195,6 +195,22 @@ def memory_can_be_pinned_after_empty_host_cache(dev: Device) -> None:
     """Pinning works as before after empty_host_cache."""
     _empty_host_cache(dev)
     assert torch.equal(torch.ones(MIB).pin_memory(), torch.ones(MIB))
+
+
+@check("memory/host_cache:returned", "MEM-044", needs=("pinned_memory",))
+def empty_host_cache_returns_memory_to_the_system(dev: Device) -> None:
+    """What was pinned and is not used any more leaves the process with empty_host_cache."""
+
+    def pin_and_return() -> int:
+        for _ in range(8):
+            torch.ones(4 * MIB).pin_memory()
+            _empty_host_cache(dev)
+        return resident_bytes()
+
+    pin_and_return()
+    before = pin_and_return()
+    grown = pin_and_return() - before
+    assert grown < 64 * MIB, f"{grown >> 20} MiB of what was pinned and given up stay"
 
 
 _HOST_COUNTS = ("allocations", "allocated_bytes", "active_requests", "active_bytes")

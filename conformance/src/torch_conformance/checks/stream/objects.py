@@ -190,11 +190,8 @@ def native_handles_do_not_change(dev: Device) -> None:
 @check("stream/external", "STREAM-060", needs=("streams", "native_handle", "delay"))
 def a_stream_of_a_native_handle_is_that_queue(dev: Device) -> None:
     """A stream that is made of another one's handle is busy and idle with it, in one order."""
-    external = getattr(dev.module, "ExternalStream", None)
-    if external is None:
-        dev.unsupported(f"{dev.module.__name__} has no ExternalStream")
     owner: Any = dev.stream(0)  # Torch's stubs lack native_handle.
-    same = external(owner.native_handle, device=dev.device(0))
+    same = _external(dev)(owner.native_handle, device=dev.device(0))
     x = zeros(dev)
     dev.synchronize()
     with owner:
@@ -205,3 +202,26 @@ def a_stream_of_a_native_handle_is_that_queue(dev: Device) -> None:
     same.synchronize()
     assert owner.query(), "its owner is busy after it was synchronised"
     dev.assert_equal(y, full(2))
+
+
+@check(
+    "stream/external:current_device",
+    "STREAM-060",
+    needs=("streams", "native_handle", "multi_device", "device_guard"),
+)
+def a_stream_of_a_native_handle_is_of_the_current_device(dev: Device) -> None:
+    """Without a device, a stream that is made of a handle belongs to the device that is current."""
+    external, last = _external(dev), dev.device(dev.count - 1)
+    owner: Any = dev.stream(last.index)
+    with torch.accelerator.device_index(last.index):
+        same = external(owner.native_handle)
+    assert same.device == last
+    assert same.native_handle == owner.native_handle
+
+
+def _external(dev: Device) -> Any:
+    """The class of streams that are made of native handles."""
+    external = getattr(dev.module, "ExternalStream", None)
+    if external is None:
+        dev.unsupported(f"{dev.module.__name__} has no ExternalStream")
+    return external
