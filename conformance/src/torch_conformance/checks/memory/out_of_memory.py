@@ -60,6 +60,54 @@ def operations_that_fail_half_way_leak_no_memory(dev: Device) -> None:
         assert x.clone()[-1].item() == 0
 
 
+#: Operators that need memory for more than their results, and what they are given.
+_HUNGRY: dict[str, Callable[[torch.Tensor], Any]] = {
+    "sort": lambda x: x.sort().values,
+    "unique": lambda x: x.unique_consecutive(),
+    "cumsum": lambda x: x.cumsum(0),
+    "nonzero": lambda x: x.nonzero(),
+    "masked_select": lambda x: x[x > 2],
+    "index_put": lambda x: torch.zeros_like(x).index_put_((x.long(),), x, accumulate=True),
+    "median": lambda x: x.median(),
+    "sum": lambda x: (x * 2).view(3, -1).t().sum(1),
+    "cat": lambda x: torch.cat([x, x + 1]),
+}
+_PARTS = 4
+
+
+@check(
+    "memory/oom_at_any_point",
+    "MEM-020",
+    cases=_HUNGRY,
+    needs=(*LIMITED, "memory_stats", "empty_cache"),
+)
+def operators_that_run_out_of_memory_say_so(dev: Device, case: str) -> None:
+    """Whichever of an operator's allocations fails, that is raised, or the result is right."""
+    run, total = _HUNGRY[case], 3 * 4 * MIB
+    with on_first_device(dev):
+        x = torch.arange(total // 4, device=dev.device()).remainder_(7).float()
+        settle(dev)
+        before = allocated_bytes()
+        torch.accelerator.reset_peak_memory_stats(0)
+        expected = dev.cpu(run(x))
+        peak = torch.accelerator.max_memory_allocated(0) - before
+        assert peak > 0
+        failed = 0
+        for part in range(_PARTS):
+            settle(dev)
+            ballast = allocate(dev, free_bytes() - peak * part // _PARTS)
+            try:
+                result = dev.cpu(run(x))
+            except torch.OutOfMemoryError:
+                failed += 1
+            else:
+                assert torch.equal(result, expected), f"wrong with {part}/{_PARTS} of the memory"
+            del ballast
+        assert failed > 0, "it needs memory, and ran without any"
+        settle(dev)
+        assert torch.equal(dev.cpu(run(x)), expected)
+
+
 def _too_much(dev: Device) -> torch.Tensor:
     return allocate(dev, torch.accelerator.get_memory_info(0)[1] + MIB)
 
