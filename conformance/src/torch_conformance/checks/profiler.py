@@ -24,6 +24,8 @@ N = 1 << 18
 _OWN = {"cuda": "CUDA", "xpu": "XPU", "mtia": "MTIA", "hpu": "HPU"}
 #: How the categories of work are called in an exported trace.
 _CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
+#: c10::DeviceType::CPU, as traces have it.
+_CPU = 0
 #: How far two times of one clock may be apart, in us.
 _SLACK_US = 2.0
 
@@ -326,8 +328,9 @@ def memory_is_reported(dev: Device) -> None:
 
 
 def _instants(watched: profile, name: str) -> list[dict[str, int]]:
-    """What the exported trace says of each event of memory of this name."""
-    return [event["args"] for event in _exported(watched) if event.get("name") == name]
+    """What the exported trace says of each event of this name about memory of a device."""
+    found = [event["args"] for event in _exported(watched) if event.get("name") == name]
+    return [said for said in found if said["Device Type"] != _CPU]
 
 
 @check("profiler/memory_events", "PROF-011", needs=("profiler",))
