@@ -83,9 +83,9 @@ _PARTS = 4
 )
 def operators_that_run_out_of_memory_say_so(dev: Device, case: str) -> None:
     """Whichever of an operator's allocations fails, that is raised, or the result is right."""
-    run, total = _HUNGRY[case], 3 * 4 * MIB
+    run = _HUNGRY[case]
     with on_first_device(dev):
-        x = torch.arange(total // 4, device=dev.device()).remainder_(7).float()
+        x = torch.arange(3 * MIB, device=dev.device()).remainder_(7).float()
         settle(dev)
         before = allocated_bytes()
         torch.accelerator.reset_peak_memory_stats(0)
