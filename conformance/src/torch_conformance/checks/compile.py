@@ -429,6 +429,22 @@ def questions_about_the_device_do_not_break_graphs(dev: Device, case: str) -> No
     _same(dev, _compiled(lambda x: function(module, x))(x), function(module, x))
 
 
+_ASKED = """
+module = torch.get_device_module(torch.device(D).type)
+asking = torch.compile(lambda x: x * module.device_count(), backend="eager", fullgraph=True)
+assert asking(torch.ones(7, device=D))[0].item() == module.device_count()
+"""
+
+
+@check("compile/questions_late", "COMPILE-015", needs=("compile",), breadth=FULL)
+def a_backend_that_comes_after_the_compiler_answers_too(dev: Device) -> None:
+    """The same where the backend is imported after torch.compile's own modules."""
+    if not dev.descriptor.imports.after_torch:
+        dev.unsupported("the descriptor names no module to import after torch")
+    off = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    _python(dev, _ASKED, between="import torch._dynamo", env=off)
+
+
 @check("compile/reduce_overhead", "COMPILE-016", needs=("compile", "graphs"), breadth=STANDARD)
 def reduce_overhead_replays_graphs(dev: Device) -> None:
     """mode="reduce-overhead" captures the kernels of a function and replays them."""

@@ -94,7 +94,10 @@ _BY_INDEX_STREAMS: dict[str, Callable[[Device, int], Any]] = {
 _BY_INDEX_MEMORY: dict[str, Callable[[Device, int], Any]] = {
     "memory_stats": lambda dev, i: torch.accelerator.memory_stats(i),
     "reset_peak": lambda dev, i: torch.accelerator.reset_peak_memory_stats(i),
+    "set_fraction": lambda dev, i: dev.module.set_per_process_memory_fraction(1.0, i),
+    "get_fraction": lambda dev, i: dev.module.get_per_process_memory_fraction(i),
 }
+_BY_INDEX_MEMORY_NEEDS = dict.fromkeys(("set_fraction", "get_fraction"), "memory_limit")
 
 
 def _refuses(dev: Device, call: Callable[[Device, int], Any], index: int) -> None:
@@ -125,6 +128,7 @@ def index_equal_to_the_count_is_refused_by_streams(dev: Device, case: str) -> No
     "DEV-003",
     cases=_BY_INDEX_MEMORY,
     needs=("memory_stats",),
+    case_needs=_BY_INDEX_MEMORY_NEEDS,
 )
 def index_equal_to_the_count_is_refused_by_memory(dev: Device, case: str) -> None:
     """Memory functions raise for the first index that does not exist."""
@@ -766,6 +770,28 @@ def capability_query_tells_the_truth(dev: Device, dtype: torch.dtype) -> None:
     dev.assert_equal(x, exact)
     dev.assert_equal(torch.ones(5, device=dev.device()).to(dtype), torch.ones(5).to(dtype))
     dev.assert_equal(torch.full((3,), 1, dtype=dtype, device=dev.device()), torch.ones(3).to(dtype))
+
+
+_FLOAT8 = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu")
+
+
+@check("device/capability_float8", "DEV-019", cases=_FLOAT8, needs=("capability_query",))
+def capability_query_tells_the_truth_of_float8(dev: Device, case: str) -> None:
+    """A float8 type is listed if, and only if, conversions to it and back are those of the CPU."""
+    dtype: torch.dtype = getattr(torch, case)
+    values = torch.tensor([0.25, 1.0, 2.0, 5.0, 64.0])
+
+    def converts() -> bool:
+        x = values.to(dev.device()).to(dtype)
+        exact = x.cpu().view(torch.uint8).equal(values.to(dtype).view(torch.uint8))
+        return exact and x.float().cpu().equal(values.to(dtype).float())
+
+    listed = dtype in torch.accelerator.get_device_capability(0)["supported_dtypes"]
+    if listed:
+        assert converts(), "it is listed, and conversions give other bits than those of the CPU"
+        return
+    with suppress(RuntimeError, TypeError):
+        assert not converts(), "it is not listed, but conversions are right"
 
 
 #: What both modules tell: by torch.accelerator, and by the module of the device type.

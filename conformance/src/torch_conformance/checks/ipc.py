@@ -263,8 +263,8 @@ def tensors_are_sent_on_or_refused(dev: Device) -> None:
 # ---- order -----------------------------------------------------------------------------------
 
 
-def queueing(rank: Rank) -> Any:
-    """In a rank: rank 0 sends a tensor behind which work is queued."""
+def queueing(rank: Rank, index: int = 0) -> Any:
+    """In a rank: rank 0 sends a tensor of a device on which work is queued."""
     with rank.channel() as channel:
         if rank.index == 1:
             channel.recv()
@@ -272,11 +272,12 @@ def queueing(rank: Rank) -> Any:
             values = channel.recv().tolist()
             channel.send(None)
             return values
-        tensor = torch.zeros(LENGTH, device=rank.dev.device())
-        channel.send(torch.zeros(1, device=rank.dev.device()))  # what is made once is there now
+        tensor = torch.zeros(LENGTH, device=rank.dev.device(index))
+        channel.send(tensor[:1].clone())  # what is made once is there now
         channel.recv()
-        rank.dev.synchronize()
-        rank.dev.delay(150)
+        torch.accelerator.synchronize(index)
+        with torch.accelerator.device_index(index):
+            rank.dev.delay(150)
         tensor += 1.0
         channel.send(tensor)
         channel.recv()
@@ -287,6 +288,13 @@ def queueing(rank: Rank) -> Any:
 def queued_work_is_done_before_it_is_read(dev: Device) -> None:
     """The receiver reads what work wrote that was queued when the tensor was sent."""
     _, values = on_ranks(dev, queueing)
+    assert values == [1.0] * LENGTH, f"the first value is {values[0]}, not 1.0"
+
+
+@check("ipc/order:last_device", "IPC-005", needs=(*NEEDS, "streams", "delay", "multi_device"))
+def queued_work_of_a_device_that_is_not_current_is_done(dev: Device) -> None:
+    """The same for a tensor of the last device, sent while the first one is current."""
+    _, values = on_ranks(dev, queueing, index=dev.count - 1)
     assert values == [1.0] * LENGTH, f"the first value is {values[0]}, not 1.0"
 
 

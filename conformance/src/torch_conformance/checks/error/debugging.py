@@ -12,6 +12,7 @@ from torch_conformance.checks.error._failures import DEFERRED
 #: and on the device, `host` is pinned if that is possible.
 _QUEUED = {
     "fill": "x.fill_(2)",
+    "zero": "x.zero_()",
     "copy": "y.copy_(x)",
     "operator": "torch.add(x, x, out=y)",
     "reduction": "x.view(64, -1).sum(1)",

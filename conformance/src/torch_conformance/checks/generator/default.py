@@ -30,6 +30,7 @@ def there_is_one_default_generator_for_each_device(dev: Device) -> None:
     assert len(generators) == dev.count
     for index in range(min(dev.count, 4)):
         assert generators[index].device == dev.device(index)
+    assert generators[-1].device == dev.device(dev.count - 1), "[-1] is not of the last device"
     # The objects of Python may be others each time; what they stand for may not.
     generators[0].manual_seed(83)
     assert dev.module.default_generators[0].initial_seed() == 83

@@ -79,6 +79,22 @@ def the_history_names_the_line_that_allocated(dev: Device) -> None:
         assert [frame["name"] for frame in ours[:1]] == ["allocate"], f"the stack is {names[:4]}"
 
 
+@check("memory/history:module", "MEM-053", needs=("memory_history",))
+def the_segments_have_the_stacks_too(dev: Device) -> None:
+    """memory_snapshot() gives the segments of the snapshot, with the stacks of their blocks."""
+    module = torch.get_device_module(dev.type)
+    if not hasattr(module, "memory_snapshot"):
+        dev.unsupported(f"{module.__name__} has no memory_snapshot")
+    with on_first_device(dev), history(dev) as snapshot:
+        kept = allocate(dev, 5000)
+        settle(dev)
+        expected, found = _in_use(snapshot()), _in_use({"segments": module.memory_snapshot()})
+    assert found.keys() == expected.keys(), f"of {kept.nbytes} bytes"
+    for address, block in expected.items():
+        frames = found[address]["frames"]
+        assert frames == block["frames"], f"{len(frames)} frames, {len(block['frames'])} in all"
+
+
 @check("memory/history:totals", "MEM-054", needs=("memory_history", "memory_stats"))
 def a_snapshot_adds_up_to_the_counters(dev: Device) -> None:
     """Segments, and the blocks in use within them, have as many bytes as the counters report."""

@@ -170,6 +170,25 @@ def unused_memory_is_returned_beyond_the_threshold(dev: Device) -> None:
     assert held < cached + taken.nbytes, f"{held} bytes are held, {cached} were before, unused"
 
 
+@check("memory/collected:in_use", "MEM-059", needs=("allocator_settings", *LIMITED, "memory_stats"))
+def returning_unused_memory_spares_what_is_in_use(dev: Device) -> None:
+    """Beyond the threshold, memory that tensors share with unused blocks stays theirs."""
+    with _limited(dev, 0) as total, settings(dev, "garbage_collection_threshold:0.25"):
+        share = int(total * _SHARE)
+        whole = allocate(dev, share * 28 // 100)
+        del whole
+        # Parts of what has just become unused, if the allocator divides it.
+        parts = [allocate(dev, share * 6 // 100).fill_(number) for number in range(4)]
+        del parts[::2]
+        for percent in (20, 24, 28):
+            allocate(dev, share * percent // 100).fill_(9)
+            dev.synchronize()
+        first, second = ((int(x[0]), int(x[-1])) for x in parts)
+        held, live = reserved_bytes(), sum(x.nbytes for x in parts)
+    assert (first, second) == ((1, 1), (3, 3)), f"values of tensors have changed: {first}, {second}"
+    assert held >= live, f"{held} bytes are held, tensors have {live}"
+
+
 @check(
     "memory/oom_flush:oversize",
     "MEM-023",
