@@ -189,6 +189,18 @@ def negative_index_changes_nothing(dev: Device, case: str) -> None:
             assert (within, _current(dev)) == (start, start)
 
 
+@check(
+    "device/negative_memory",
+    "DEV-005",
+    cases=_BY_INDEX_MEMORY,
+    needs=("memory_stats",),
+    case_needs=_BY_INDEX_MEMORY_NEEDS,
+)
+def negative_index_has_no_memory(dev: Device, case: str) -> None:
+    """Memory functions raise for index -2; -1 may stand for the current device."""
+    _refuses(dev, _BY_INDEX_MEMORY[case], -2)
+
+
 # ---- the current device ----------------------------------------------------------------------
 
 
