@@ -61,6 +61,8 @@ _MESSAGES = {
     **dict.fromkeys((b"TORCH_WARN", b"TORCH_WARN_ONCE"), 0),
     **dict.fromkeys((b"TORCH_CHECK", b"TORCH_INTERNAL_ASSERT", b"TORCH_SYM_CHECK", b"fail"), 1),
     **{b"TORCH_CHECK_" + kind: 1 for kind in (b"INDEX", b"NOT_IMPLEMENTED", b"TYPE", b"VALUE")},
+    **dict.fromkeys((b"std::invalid_argument", b"py::value_error", b"py::buffer_error"), 0),
+    b"C10_THROW_ERROR": 1,
     b"TORCH_CHECK_WITH": 2,
 }
 

@@ -104,6 +104,8 @@ def test_the_words_of_a_message_are_left_alone() -> None:
     assert {"a < b -> a <= b"} < said
     assert not any("b + 1 ->" in one or "b + 2 ->" in one for one in said)
     assert found("a.cpp", "void f() { TORCH_WARN(n + 1, n); }") == {"TORCH_WARN(n + 1, n); -> "}
+    thrown = found("a.cpp", 'void f() { throw py::value_error("not " + name + "!"); }')
+    assert not any('+ "!" ->' in one or "name ->" in one for one in thrown)
 
 
 def test_a_lambda_returns_nothing_only_if_its_type_is_named() -> None:
