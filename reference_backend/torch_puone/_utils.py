@@ -10,11 +10,10 @@ from . import _C
 from ._registration import NAME
 
 
-def _get_device_index(device: Device, optional: bool = False, allow_cpu: bool = False) -> int:
+def _get_device_index(device: Device, optional: bool = False) -> int:
     """The index that `device` stands for; range is checked by whoever uses it.
 
-    An int is taken as it is. "puone" and None stand for the current device if `optional`. With
-    `allow_cpu` a CPU device gives -1.
+    An int is taken as it is. "puone" and None stand for the current device if `optional`.
     """
     if isinstance(device, int):
         return device
@@ -25,8 +24,6 @@ def _get_device_index(device: Device, optional: bool = False, allow_cpu: bool = 
             raise TypeError(
                 f"Expected an int, str or torch.device, but got {type(device).__name__}"
             )
-        if allow_cpu and device.type == "cpu":
-            return -1
         if device.type != NAME:
             raise ValueError(f"Expected a {NAME} device, but got: {device}")
         if device.index is not None:

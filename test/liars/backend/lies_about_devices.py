@@ -396,7 +396,7 @@ def the_cpu_is_device_0() -> None:
     module = importlib.import_module(f"{_module().__name__}.memory")
     known: Callable[..., int] = module._get_device_index
 
-    def index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-        return 0 if torch.device("cpu") == device else known(device, optional, allow_cpu)
+    def index(device: Any, optional: bool = False) -> int:
+        return 0 if torch.device("cpu") == device else known(device, optional)
 
     plant(module, "_get_device_index", index)
