@@ -116,7 +116,8 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
     }
     begin = time.monotonic()
     chosen = {number: plan.checks for number, plan in plans.items()}
-    verdicts = runner.judge(chosen, covered.fallbacks)
+    cold = {number for number in wanted if sample.compiles(mutants[number].file)}
+    verdicts = runner.judge(chosen, covered.fallbacks, cold)
     for done, verdict in enumerate(verdicts, 1):
         plan = plans[verdict.number]
         verdict = msgspec.structs.replace(
@@ -171,7 +172,8 @@ def _ask_driver_suite(
     suite = DriverSuite(tree, options.processes)
     covered = suite.coverage()
     plans = {number: covered.plan(number, options.limit).checks for number in alive}
-    for verdict in suite.judge(plans):
+    cold = {number for number in plans if sample.compiles(mutants[number].file)}
+    for verdict in suite.judge(plans, cold):
         before = record.verdicts[verdict.number]
         merged = msgspec.structs.replace(verdict, ran=before.ran, reached=before.reached)
         if not merged.killed:

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from fnmatch import fnmatch
 
@@ -21,7 +21,7 @@ import reach_log
 from mutants import reach
 from mutants.reach import Coverage
 from mutants.sample import DRIVERS
-from mutants.tree import HERE, ROOT, Tree
+from mutants.tree import HERE, ROOT, Tree, modules
 from mutants.verdicts import Verdict
 
 #: What a driver consists of.
@@ -50,27 +50,35 @@ class DriverSuite:
         marks.write_bytes(bytes(mutant_switch.COUNT))
         log.unlink(missing_ok=True)
         env = {reach_log.MARKS: str(marks), reach_log.LOG: str(log)}
-        done = self._run(["src/hal_conformance"], ["-p", "driver_reach"], **env)
+        with modules(cold=True) as cache:
+            done = self._run(["src/hal_conformance"], ["-p", "driver_reach"], **env, **cache)
         if done.returncode != 0:
             raise RuntimeError(f"the driver suite fails without any mutant:\n{done.stdout[-4000:]}")
         marks.unlink()
         return reach.load([log])
 
-    def judge(self, mutants: Mapping[int, list[str]]) -> Iterator[Verdict]:
-        """Each mutant before the tests that are named for it, until one of them notices."""
+    def judge(self, mutants: Mapping[int, list[str]], cold: Container[int]) -> Iterator[Verdict]:
+        """Each mutant before the tests that are named for it, until one of them notices.
+
+        `cold`: those that find no compiled module in the cache.
+        """
         with ThreadPoolExecutor(self._processes) as pool:
-            tasks = [pool.submit(self._judged, number, tests) for number, tests in mutants.items()]
+            tasks = [
+                pool.submit(self._judged, number, tests, number in cold)
+                for number, tests in mutants.items()
+            ]
             for task in as_completed(tasks):
                 yield task.result()
 
-    def _judged(self, number: int, tests: list[str]) -> Verdict:
+    def _judged(self, number: int, tests: list[str], cold: bool) -> Verdict:
         if not tests:
             return Verdict(number, driver_tests=0)
         listed = self._folder / f"{number}.tests"
         listed.write_text("\n".join(tests))
         begin = time.perf_counter()
         try:
-            done = self._run([f"@{listed}"], ["-x"], PUONE_MUTANT=str(number))
+            with modules(cold) as cache:
+                done = self._run([f"@{listed}"], ["-x"], PUONE_MUTANT=str(number), **cache)
         except subprocess.TimeoutExpired as error:
             return Verdict(number, broken=repr(error))
         finally:

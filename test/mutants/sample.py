@@ -20,6 +20,8 @@ SUFFIXES = {".cpp", ".h", ".py"}
 DRIVERS = "drivers"
 #: The group whose mutants random calls may show: those of the other change more than results.
 CALLED = "operators"
+#: What compiles modules, and does not where one is in the cache.
+COMPILERS = frozenset(f"csrc/drivers/sim/{n}.cpp" for n in ("compiler", "precompiled_dialect"))
 _HERE = Path(__file__).parent
 OWNERS: dict[str, list[str]] = yaml.load((_HERE / "owners.yaml").read_text(), yaml.CSafeLoader)
 SCOPE: dict[str, list[str]] = yaml.load((_HERE / "scope.yaml").read_text(), yaml.CSafeLoader)
@@ -28,6 +30,11 @@ SCOPE: dict[str, list[str]] = yaml.load((_HERE / "scope.yaml").read_text(), yaml
 def group_of(file: str) -> str:
     """The group of scope.yaml that a file belongs to."""
     return next(group for group in SCOPE if file in names(group))
+
+
+def compiles(file: str) -> bool:
+    """Whether a file compiles what the backend generates: of that, nothing may be in a cache."""
+    return file in COMPILERS
 
 
 def chapter_of(check: str) -> str:

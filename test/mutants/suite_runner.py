@@ -6,7 +6,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import reach_log
 import trial
 from mutants import reach
 from mutants.reach import Coverage
-from mutants.tree import environment
+from mutants.tree import environment, modules
 from mutants.verdicts import Verdict
 
 from torch_conformance.authoring.check import REGISTRY, Check
@@ -55,9 +55,9 @@ class SuiteRunner:
         logs.mkdir(exist_ok=True)
         checks = [check.id for check in REGISTRY if check.breadth != FULL]
         shares = [checks[at : at + SHARE] for at in range(0, len(checks), SHARE)]
-        tasks = [(self._package, logs / f"{n}", share) for n, share in enumerate(shares)]
         wrong: dict[str, str] = {}
-        with self._pool() as pool:
+        with modules(cold=True) as cache, self._pool() as pool:
+            tasks = [(self._package, logs / f"{n}", share, cache) for n, share in enumerate(shares)]
             for done, found in enumerate(pool.map(_recorded, *zip(*tasks, strict=True)), 1):
                 wrong |= found
                 print(f"  coverage: {done} of {len(tasks)} parts of the suite", flush=True)
@@ -69,15 +69,18 @@ class SuiteRunner:
             print(f"  left out, because it fails now and then: {check}: {wrong[check]}", flush=True)
         return reach.load(logs.glob("*.log"), set(checks), without=wrong.keys()), again
 
-    def judge(self, mutants: dict[int, list[str]], usual: trial.Usual) -> Iterator[Verdict]:
+    def judge(
+        self, mutants: dict[int, list[str]], usual: trial.Usual, cold: Container[int]
+    ) -> Iterator[Verdict]:
         """Each mutant before the checks that are named for it, until one of them notices.
 
-        `usual`: what runs on the CPU during each check without any mutant.
+        `usual`: what runs on the CPU during each check without any mutant. `cold`: those that find
+        no compiled module in the cache.
         """
         with self._pool() as pool:
             tasks = [
-                pool.submit(_judged, self._package, number, checks, _of(checks, usual))
-                for number, checks in mutants.items()
+                pool.submit(_judged, self._package, n, checks, _of(checks, usual), n in cold)
+                for n, checks in mutants.items()
             ]
             for task in as_completed(tasks):
                 yield task.result()
@@ -97,12 +100,14 @@ def _backend(package: Path, env: Mapping[str, str]) -> Descriptor:
     return msgspec.structs.replace(true, file=None, deadlines=DEADLINES, env=env)
 
 
-def _recorded(package: Path, log: Path, checks: list[str]) -> dict[str, str]:
+def _recorded(
+    package: Path, log: Path, checks: list[str], cache: Mapping[str, str]
+) -> dict[str, str]:
     marks, lines = log.with_suffix(".marks"), log.with_suffix(".log")
     marks.write_bytes(bytes(mutant_switch.COUNT))
     lines.unlink(missing_ok=True)
     reach.record()
-    env = {reach_log.MARKS: str(marks), reach_log.LOG: str(lines)}
+    env = {reach_log.MARKS: str(marks), reach_log.LOG: str(lines), **cache}
     wrong = _wrong(package, checks, **env)
     marks.unlink()
     return wrong
@@ -116,13 +121,16 @@ def _wrong(package: Path, checks: list[str], **env: str) -> dict[str, str]:
     return {kill.check: f"{kill.outcome}: {kill.message}" for kill in verdict.kills}
 
 
-def _judged(package: Path, number: int, checks: list[str], usual: trial.Usual) -> Verdict:
+def _judged(
+    package: Path, number: int, checks: list[str], usual: trial.Usual, cold: bool
+) -> Verdict:
     begin = time.perf_counter()
     if not checks:
         return Verdict(number)
     try:
-        active = {"PUONE_MUTANT": str(number)}
-        found = _run(package, checks, active, patient=False, usual=usual)
+        with modules(cold) as cache:
+            active = {"PUONE_MUTANT": str(number), **cache}
+            found = _run(package, checks, active, patient=False, usual=usual)
     except Exception as error:  # One trial that cannot be held does not end the others.
         return Verdict(number, broken=repr(error))
     kill = found.kills[0] if found.kills else None

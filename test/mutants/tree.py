@@ -7,8 +7,10 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from mutants.generated import compiler_errors
@@ -161,6 +163,16 @@ def environment(package: Path) -> dict[str, str]:
         "PUONE_DRIVER": "sim",
         "CXX": str(HERE / "compiler"),
     }
+
+
+@contextmanager
+def modules(cold: bool) -> Iterator[dict[str, str]]:
+    """In which a process finds what earlier ones compiled, or, if it starts cold, nothing."""
+    if not cold:
+        yield {}
+        return
+    with tempfile.TemporaryDirectory() as empty:
+        yield {"PUONE_MODULE_CACHE": empty}
 
 
 def _files() -> Iterable[Path]:
