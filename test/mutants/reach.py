@@ -79,19 +79,19 @@ class Coverage:
     def plan(self, mutant: int, limit: float, owners: Collection[str] = ()) -> Plan:
         """The checks for it that end within `limit` seconds.
 
-        The owners have half of the time, and what the others leave of the rest. A mutant that few
-        checks reach meets those of its owners that were not seen to reach it, too.
+        The owners come first, and leave half of the time to the others at least, beyond the limit
+        if they need all of it. A mutant that few checks reach meets those of its owners that were
+        not seen to reach it, too.
         """
         checks = self.checks_for(mutant, owners)
-        own = [id for id in checks if chapter_of(id) in owners]
-        others = checks[len(own) :]  # owners come first
-        half = self._fitting(own, limit / 2)
-        ordered = [*own[:half], *others, *own[half:]]
-        fit = self._fitting(ordered, limit)
+        own = self._fitting([id for id in checks if chapter_of(id) in owners], limit)
+        others = [id for id in checks if chapter_of(id) not in owners]
+        chosen = own + self._fitting(others, max(limit - self._time(own), limit / 2))
+        skipped = len(checks) - len(chosen)
         if len(checks) < FEW:
-            ordered[fit:] = self._unseen(checks, owners)
-        end = self._fitting(ordered, limit)
-        return Plan(ordered[:end], reached=len(checks), skipped=len(checks) - fit)
+            unseen = self._unseen(checks, owners)
+            chosen += self._fitting(unseen, limit - self._time(chosen))
+        return Plan(chosen, reached=len(checks), skipped=skipped)
 
     def _unseen(self, checks: Collection[str], owners: Collection[str]) -> list[str]:
         """The other checks of the owners: the quick ones, and one of each name, first."""
@@ -100,9 +100,13 @@ class Coverage:
         turns = _turns(ranked)
         return sorted(ranked, key=lambda id: (self.seconds[id] > QUICK, turns[id]))
 
-    def _fitting(self, checks: list[str], limit: float) -> int:
+    def _fitting(self, checks: list[str], limit: float) -> list[str]:
+        """The first of them, which end within so many seconds."""
         ends = itertools.accumulate(self.seconds[id] for id in checks)
-        return sum(end <= limit for end in ends)
+        return checks[: sum(end <= limit for end in ends)]
+
+    def _time(self, checks: Iterable[str]) -> float:
+        return sum(self.seconds[id] for id in checks)
 
 
 def _turns(checks: Iterable[str]) -> dict[str, int]:

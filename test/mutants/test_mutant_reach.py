@@ -91,13 +91,15 @@ def test_each_name_has_its_turn_before_one_has_a_second() -> None:
     assert covered.checks_for(3, ["copy"]) == ["copy/a:x", "copy/b", "copy/a:y", "event/c"]
 
 
-def test_owners_leave_half_of_the_time_to_others() -> None:
+def test_owners_leave_half_of_the_time_to_others_and_have_all_of_it() -> None:
     seconds = {"copy/a": 3.0, "copy/b": 4.0, "event/c": 2.0, "event/d": 2.5}
     covered = reach.Coverage(
         {id: frozenset({3}) for id in seconds}, seconds, by_mutant={3: list(seconds)}
     )
-    assert seen(covered.plan(3, 10, ["copy"])) == (["copy/a", "event/c", "event/d"], 1)
-    assert seen(covered.plan(3, 20, ["copy"])) == (["copy/a", "copy/b", "event/c", "event/d"], 0)
+    assert seen(covered.plan(3, 3, ["copy"])) == (["copy/a"], 3)
+    assert seen(covered.plan(3, 4, ["copy"])) == (["copy/a", "event/c"], 2)
+    assert seen(covered.plan(3, 7, ["copy"])) == (["copy/a", "copy/b", "event/c"], 1)
+    assert seen(covered.plan(3, 12, ["copy"])) == (["copy/a", "copy/b", "event/c", "event/d"], 0)
 
 
 def test_what_may_run_once_in_a_process_meets_all_checks_of_its_owners() -> None:
