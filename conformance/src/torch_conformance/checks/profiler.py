@@ -339,7 +339,9 @@ def allocations_and_frees_are_events(dev: Device) -> None:
     watched = _profiled(
         dev, lambda: torch.empty(N, device=dev.device()).device, profile_memory=True
     )
-    [taken, freed] = _instants(watched, "[memory]")
+    events = _instants(watched, "[memory]")
+    assert len(events) == 2, f"{len(events)} events of memory, not an allocation and its free"
+    taken, freed = events
     assert taken["Bytes"] >= 4 * N
     assert freed["Bytes"] == -taken["Bytes"]
     assert freed["Total Allocated"] == taken["Total Allocated"] - taken["Bytes"]
@@ -356,6 +358,8 @@ def allocations_that_fail_are_events(dev: Device) -> None:
         profile_memory=True,
     )
     in_use = torch.accelerator.memory_stats(dev.device())["allocated_bytes.all.current"]
-    [failed] = _instants(watched, "[OutOfMemory]")
+    events = _instants(watched, "[OutOfMemory]")
+    assert len(events) == 1, f"{len(events)} events of one allocation that failed"
+    [failed] = events
     assert failed["Bytes"] >= most
     assert failed["Total Allocated"] == in_use

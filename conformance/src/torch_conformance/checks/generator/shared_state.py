@@ -7,7 +7,7 @@ from itertools import permutations
 
 import torch
 
-from torch_conformance.authoring.api import Device, check
+from torch_conformance.authoring.api import Device, check, raised
 from torch_conformance.checks._random_state import same
 
 
@@ -45,6 +45,18 @@ def generators_of_one_state_have_one_seed(dev: Device) -> None:
         setting.set_state(state)
         assert torch.equal(other.get_state(), state)
         assert same(torch.rand(8, device=dev.device(), generator=other), drawn)
+
+
+@check("generator/shared_state:other_type", "GEN-024", needs=("generator",))
+def a_state_of_the_cpu_is_not_shared(dev: Device) -> None:
+    """A generator refuses the state of a generator of the CPU, and draws as before."""
+    first, second = _sharing(dev)
+    alone = first.clone_state()
+    error = raised(lambda: second.graphsafe_set_state(torch.Generator()))
+    assert isinstance(error, (RuntimeError, TypeError)), f"{type(error).__name__}: {error}"
+    for generator in (first, second):
+        drawn = torch.rand(8, device=dev.device(), generator=generator)
+        assert same(drawn, torch.rand(8, device=dev.device(), generator=alone))
 
 
 @check("generator/shared_state:clone", "GEN-024", needs=("generator",))

@@ -54,6 +54,21 @@ def a_limited_device_gives_its_share_only(dev: Device, case: str) -> None:
     allocate(dev, int(total * _MORE), index)  # without the limit
 
 
+@check("memory/fraction:answered", "MEM-050", needs=LIMITED)
+def a_limit_can_be_asked_for(dev: Device) -> None:
+    """get_per_process_memory_fraction gives what was set, of each device."""
+    module = dev.module
+    shares = [0.5 + index / 16 for index in range(dev.count)]
+    try:
+        for index, share in enumerate(shares):
+            module.set_per_process_memory_fraction(share, index)
+        found = [module.get_per_process_memory_fraction(index) for index in range(dev.count)]
+    finally:
+        for index in range(dev.count):
+            module.set_per_process_memory_fraction(1.0, index)
+    assert found == shares, f"{found} of {shares}"
+
+
 @check("memory/fraction:other_device", "MEM-050", needs=(*LIMITED, "memory_stats", "multi_device"))
 def a_limit_concerns_one_device(dev: Device) -> None:
     """The limit of one device does not limit another one."""

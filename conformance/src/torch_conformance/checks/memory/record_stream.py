@@ -217,6 +217,26 @@ def recorded_blocks_of_another_device_return(dev: Device) -> None:
     _recorded_blocks_return(dev, 1)
 
 
+@check(
+    "memory/record_stream_returns:alone",
+    "MEM-032",
+    needs=("record_stream", "streams", "memory_stats"),
+)
+def one_recorded_block_is_used_again(dev: Device) -> None:
+    """The only block that was recorded on another stream serves the next request."""
+    with on_first_device(dev):
+        other = dev.stream()
+        for _ in range(4):
+            x = allocate(dev, LARGE)
+            x.record_stream(other)
+            held = reserved_bytes()
+            del x
+            other.synchronize()
+            again = allocate(dev, LARGE)
+            assert reserved_bytes() <= held, f"{reserved_bytes() - held} bytes more are held"
+            del again
+
+
 def _recorded_blocks_return(dev: Device, index: int) -> None:
     with on_first_device(dev):
         other = dev.stream(index)
