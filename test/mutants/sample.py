@@ -21,7 +21,9 @@ DRIVERS = "drivers"
 #: The group whose mutants random calls may show: those of the other change more than results.
 CALLED = "operators"
 #: What compiles modules, and does not where one is in the cache.
-COMPILERS = frozenset(f"csrc/drivers/sim/{n}.cpp" for n in ("compiler", "precompiled_dialect"))
+COMPILERS = frozenset(
+    f"csrc/drivers/sim/{name}.cpp" for name in ("compiler", "precompiled_dialect", "program")
+)
 _HERE = Path(__file__).parent
 OWNERS: dict[str, list[str]] = yaml.load((_HERE / "owners.yaml").read_text(), yaml.CSafeLoader)
 SCOPE: dict[str, list[str]] = yaml.load((_HERE / "scope.yaml").read_text(), yaml.CSafeLoader)
