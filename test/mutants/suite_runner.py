@@ -20,7 +20,7 @@ import trial
 from mutants import reach
 from mutants.reach import Coverage
 from mutants.tree import environment, modules
-from mutants.verdicts import Verdict
+from mutants.verdicts import LOADING, Verdict
 
 from torch_conformance.authoring.check import REGISTRY, Check
 from torch_conformance.spec import descriptor
@@ -137,7 +137,7 @@ def _judged(
     return Verdict(
         number,
         killed=found.killed,
-        by=kill.check if kill else "loading the backend" if found.cannot_load else "",
+        by=kill.check if kill else LOADING if found.cannot_load else "",
         outcome=kill.outcome if kill else "",
         message=(kill.message if kill else found.cannot_load or "")[:500],
         ran=len(found.outcomes),

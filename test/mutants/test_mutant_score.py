@@ -15,7 +15,7 @@ from mutants import sample, score
 from mutants.equivalent import BY_HAND, including, judged_again
 from mutants.rules import Mutant
 from mutants.tree import ROOT
-from mutants.verdicts import Record, Verdict
+from mutants.verdicts import LOADING, Record, Verdict
 
 from torch_conformance.spec import catalogue
 
@@ -112,7 +112,7 @@ def test_the_score_counts_no_equivalent_mutant_and_lists_survivors() -> None:
     assert "(no check reaches it)" in text
     assert "| stream | 1 |" in text
     assert "In 1 of the kills the check passes, but by CPU fallback" in text
-    assert "A chapter that owns the changed source (owners.yaml) made 1 of the kills (100%)" in text
+    assert "(owners.yaml) made 1 of the 1 kills by a check (100%)" in text
 
 
 def test_a_kill_by_the_suite_of_drivers_is_counted_and_named() -> None:
@@ -122,7 +122,9 @@ def test_a_kill_by_the_suite_of_drivers_is_counted_and_named() -> None:
     text = score.markdown({1: mutant}, {1: killed}, 7)
     assert "| device | 1 | 0 | 1 | 1 | 100% |" in text
     assert "| drivers | 1 |" in text
-    assert "made 1 of the kills (100%)" in text
+    assert "made 1 of the 1 kills by a check (100%)" in text
+    unloaded = Verdict(1, killed=True, by=LOADING)
+    assert "made 0 of the 0 kills by a check; with" in score.markdown({1: mutant}, {1: unloaded}, 7)
     text = score.markdown({1: mutant}, {1: alive}, 7)
     assert "(3 checks ran, 7 tests of drivers ran)" in text
 

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+#: In the place of a check: the backend cannot be loaded, so that no check runs.
+LOADING = "loading the backend"
+
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the suite said to one mutant."""
