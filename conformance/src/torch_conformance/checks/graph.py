@@ -311,6 +311,26 @@ def a_graph_that_dies_gives_its_memory_back(dev: Device) -> None:
 
 
 @check(
+    "graph/deleted:before_its_result", "GRAPH-007", needs=("graphs", "memory_stats", "empty_cache")
+)
+def a_result_that_outlives_its_graph_gives_its_memory_back(dev: Device) -> None:
+    """A result keeps its values when its graph dies, and its memory is free when it dies itself."""
+    x = torch.ones(BYTES // 4, device=dev.device())
+
+    before = _reserved(dev)
+    with _capturing(dev) as graph:
+        out = x * 2
+    graph.replay()
+    graph.reset()
+    del graph
+    assert _reserved(dev) - before >= BYTES, "the memory of a result was taken away"
+    assert out[::N].cpu().eq(2).all(), "the result has other values since its graph died"
+    del out
+    after = _reserved(dev) - before
+    assert after < BYTES, f"{after} bytes are still reserved"
+
+
+@check(
     "graph/pool",
     "GRAPH-008",
     needs=("graphs",),

@@ -185,6 +185,20 @@ def unused_memory_is_returned_beyond_the_threshold(dev: Device) -> None:
     assert held < cached + taken.nbytes, f"{held} bytes are held, {cached} were before, unused"
 
 
+@check("memory/collected:below", "MEM-059", needs=("allocator_settings", *LIMITED, "memory_stats"))
+def unused_memory_is_kept_below_the_threshold(dev: Device) -> None:
+    """With a third of the limit in unused blocks, far from the threshold, all of it stays."""
+    with _limited(dev, 0) as total, settings(dev, "garbage_collection_threshold:0.9"):
+        share = int(total * _SHARE)
+        unused = [allocate(dev, share * percent // 100) for percent in (14, 19)]
+        del unused
+        dev.synchronize()
+        cached = reserved_bytes()
+        taken = allocate(dev, share * 30 // 100)  # in none of the two
+        held = reserved_bytes()
+    assert held >= cached + taken.nbytes, f"{held} bytes are held, {cached} were before, unused"
+
+
 @check("memory/collected:in_use", "MEM-059", needs=("allocator_settings", *LIMITED, "memory_stats"))
 def returning_unused_memory_spares_what_is_in_use(dev: Device) -> None:
     """Beyond the threshold, memory that tensors share with unused blocks stays theirs."""
