@@ -21,6 +21,9 @@ from mutants.tree import HERE
 CHECKS = 300
 #: Seconds for the calls of a mutant: many times what they take.
 PATIENCE = 900
+#: Samples come in the order of a set, here and there. The suite, whose process this is, loads the
+#: backend itself and tells PyTorch not to.
+_FIXED = {"PYTHONHASHSEED": "0", "TORCH_DEVICE_BACKEND_AUTOLOAD": "1"}
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -47,7 +50,10 @@ class Differential:
         with ThreadPoolExecutor(self._processes) as pool:
             without = list(pool.map(self._results, ("first", "second"), (every, every)))
             if short := [status for status, _ in without if status]:
-                raise RuntimeError(f"random calls fail without any mutant: status {short[0]}")
+                said = self._log("first").read_text()[-2000:]
+                raise RuntimeError(
+                    f"random calls fail without any mutant: status {short[0]}\n{said}"
+                )
             stable = dict(without[0][1].items() & without[1][1].items())
             tasks = [
                 pool.submit(self._compared, number, checks, stable)
@@ -71,19 +77,23 @@ class Differential:
         written.write_text("")
         program = HERE / "random_calls.py"
         try:
-            status = subprocess.run(
-                [sys.executable, str(program), str(listed), str(written)],
-                # Samples come in the order of a set, here and there.
-                env=os.environ | self._environment | env | {"PYTHONHASHSEED": "0"},
-                cwd=self._folder,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=PATIENCE,
-                check=False,
-            ).returncode
+            with self._log(name).open("w") as log:
+                status = subprocess.run(
+                    [sys.executable, str(program), str(listed), str(written)],
+                    env=os.environ | self._environment | env | _FIXED,
+                    cwd=self._folder,
+                    stdout=subprocess.DEVNULL,
+                    stderr=log,
+                    timeout=PATIENCE,
+                    check=False,
+                ).returncode
         except subprocess.TimeoutExpired:
             status = 1
         return status, read(written)
+
+    def _log(self, name: str) -> Path:
+        """What a process of that name wrote to stderr."""
+        return self._folder / f"{name}.log"
 
 
 def read(file: Path) -> dict[str, str]:

@@ -108,7 +108,11 @@ def _environment(folder: Path, at_start: str) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(path), "PUONE_DRIVER": "sim"}
 
 
-def test_another_result_is_named_and_the_same_results_are_counted(tmp_path: Path) -> None:
+def test_another_result_is_named_and_the_same_results_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As in the process of the suite, which loads the backend itself.
+    monkeypatch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
     calls = Differential(tmp_path / "calls", _environment(tmp_path, DOUBLED), processes=2)
     found = {each.number: each for each in calls.compare({1: CHECKS[:1], 2: CHECKS[1:]})}
     assert found[1].differs.startswith(f"{CHECKS[0]}#")
@@ -116,7 +120,7 @@ def test_another_result_is_named_and_the_same_results_are_counted(tmp_path: Path
 
 
 def test_a_backend_that_fails_without_a_mutant_is_not_compared(tmp_path: Path) -> None:
-    fails = _environment(tmp_path, "import os\nos._exit(3)\n")
+    fails = _environment(tmp_path, "import os\nos.write(2, b'no device')\nos._exit(3)\n")
     calls = Differential(tmp_path / "calls", fails, processes=1)
-    with pytest.raises(RuntimeError, match="status 3"):
+    with pytest.raises(RuntimeError, match="status 3\nno device"):
         list(calls.compare({1: CHECKS}))
