@@ -47,6 +47,10 @@ _LENGTHS = (3, 17, 257, 4099)
 _LAYOUTS = (layouts.gaps, layouts.transposed, layouts.offset)
 _FLOATS = (float("nan"), float("inf"), -float("inf"), -0.0, 0.0, 1.0, -1.0, 0.5, 2.5, 1e4, -1e4)
 
+#: Where MKL has one thread, the CPU's writes past the end of its memory for transposed input of
+#: 1,285 rows, and the process dies later: https://github.com/pytorch/pytorch/issues/125664.
+_UNSAFE = frozenset({"fft.ihfftn"})
+
 
 def main(checks: Path, file: Path) -> None:
     """Make the calls; the file is complete when the process ends with 0."""
@@ -76,7 +80,7 @@ def _results(check: Check, device: torch.device) -> Iterator[str]:
     """What each call of a check gives; nothing where the operator promises no values."""
     topic = check.body
     assert isinstance(topic, Topic)
-    if topic.op.name in policy.UNINITIALISED:
+    if topic.op.name in policy.UNINITIALISED or topic.op.name in _UNSAFE:
         return
     dtype = getattr(torch, dict(check.arguments)["dtype"])
     draw = random.Random(f"{SEED} {check.id}")
