@@ -10,9 +10,14 @@ import torch
 from torch_conformance.authoring.api import Device, check
 from torch_conformance.checks.registration._members import Member, is_index, none, verify_member
 
+#: What programs look for first in the list of a module's names.
+_LISTED = ("Stream", "Event", "synchronize", "current_device")
 
-def _is_of_module(value: Any) -> bool:
-    return {"Stream", "Event", "synchronize", "current_device"} <= set(value)
+
+def _unlisted(module: Any) -> list[str]:
+    """What the module has, and dir() does not list."""
+    names = dir(module)
+    return [name for name in _LISTED if hasattr(module, name) and name not in names]
 
 
 #: What a module need not have; where it is there, it is what torch.cuda's is.
@@ -36,7 +41,7 @@ _IF_THERE: dict[str, Member] = {
         lambda m: m.memory_stats_as_nested_dict(),
         lambda v: "current" in v["allocated_bytes"]["all"],
     ),
-    "__dir__": (dir, _is_of_module),
+    "__dir__": (_unlisted, lambda v: v == []),
 }
 
 
