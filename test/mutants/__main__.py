@@ -26,7 +26,7 @@ import pickle
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,8 +116,7 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
     }
     begin = time.monotonic()
     chosen = {number: plan.checks for number, plan in plans.items()}
-    cold = {number for number in wanted if sample.compiles(mutants[number].file)}
-    verdicts = runner.judge(chosen, covered.fallbacks, cold)
+    verdicts = runner.judge(chosen, covered.fallbacks, _cold(mutants, plans))
     for done, verdict in enumerate(verdicts, 1):
         plan = plans[verdict.number]
         verdict = msgspec.structs.replace(
@@ -141,6 +140,11 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
             summary.write(text)
     print(f"\n{text.partition('## Survivors')[0]}\nsurvivors: {folder / 'score.md'}")
     return 0
+
+
+def _cold(mutants: dict[int, Mutant], numbers: Iterable[int]) -> set[int]:
+    """Those that must find no compiled module in the cache."""
+    return {number for number in numbers if sample.compiles(mutants[number].file)}
 
 
 def _to_ask(
@@ -172,8 +176,7 @@ def _ask_driver_suite(
     suite = DriverSuite(tree, options.processes)
     covered = suite.coverage()
     plans = {number: covered.plan(number, options.limit).checks for number in alive}
-    cold = {number for number in plans if sample.compiles(mutants[number].file)}
-    for verdict in suite.judge(plans, cold):
+    for verdict in suite.judge(plans, _cold(mutants, plans)):
         before = record.verdicts[verdict.number]
         merged = msgspec.structs.replace(verdict, ran=before.ran, reached=before.reached)
         if not merged.killed:

@@ -21,6 +21,8 @@ from mutants.tree import HERE
 CHECKS = 300
 #: Seconds for the calls of a mutant: many times what they take.
 PATIENCE = 900
+#: Without a mutant all calls are made twice: what differs then says nothing.
+TWICE = ("first", "second")
 #: Samples come in the order of a set, here and there. The suite, whose process this is, loads the
 #: backend itself and tells PyTorch not to.
 _FIXED = {"PYTHONHASHSEED": "0", "TORCH_DEVICE_BACKEND_AUTOLOAD": "1"}
@@ -48,12 +50,13 @@ class Differential:
         """Each mutant with the backend as it is, by the calls of the checks that are named."""
         every = sorted({check for checks in mutants.values() for check in checks})
         with ThreadPoolExecutor(self._processes) as pool:
-            without = list(pool.map(self._results, ("first", "second"), (every, every)))
-            if short := [status for status, _ in without if status]:
-                said = self._log("first").read_text()[-2000:]
-                raise RuntimeError(
-                    f"random calls fail without any mutant: status {short[0]}\n{said}"
-                )
+            without = list(pool.map(self._results, TWICE, (every, every)))
+            for name, (status, _) in zip(TWICE, without, strict=True):
+                if status:
+                    said = self._log(name).read_text()[-2000:]
+                    raise RuntimeError(
+                        f"random calls fail without any mutant: status {status}\n{said}"
+                    )
             stable = dict(without[0][1].items() & without[1][1].items())
             tasks = [
                 pool.submit(self._compared, number, checks, stable)

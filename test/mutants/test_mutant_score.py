@@ -14,7 +14,7 @@ from msgspec.structs import replace as replace_struct
 from mutants import sample, score
 from mutants.equivalent import BY_HAND, including, judged_again
 from mutants.rules import Mutant
-from mutants.tree import ROOT
+from mutants.tree import ROOT, modules
 from mutants.verdicts import LOADING, Record, Verdict
 
 from torch_conformance.spec import catalogue
@@ -146,6 +146,16 @@ def test_survivors_that_random_calls_do_not_show_have_a_score_without_them() -> 
     assert "its score is 50% (9% to 91%)" in text  # 1 of 2
     assert "(5 checks ran, 800 random calls give the same results)" in text
     assert "(5 checks ran, another result of opinfo/forward:add:float32#3)" in text
+
+
+def test_what_compiles_modules_is_in_scope_and_finds_none_in_the_cache() -> None:
+    assert {sample.group_of(file) for file in sample.COMPILERS} == {"device"}
+    assert not sample.compiles("csrc/drivers/sim/module.cpp")
+    with modules(cold=True) as cold, modules(cold=False) as warm:
+        assert warm == {}
+        [folder] = map(Path, cold.values())
+        assert folder.is_dir() and not [*folder.iterdir()]
+    assert not folder.exists()
 
 
 def test_every_source_has_owners_and_every_owner_is_a_chapter() -> None:
