@@ -71,6 +71,11 @@ class Differential:
         wanted = set(checks)
         own = {call: text for call, text in stable.items() if call.partition("#")[0] in wanted}
         _, found = self._results(str(number), checks, PUONE_MUTANT=str(number))
+        if first_difference(own, found):
+            # In a process that makes fewer calls memory lies elsewhere, and where it lies some
+            # libraries of the CPU round in another way: the same calls without the mutant.
+            _, asleep = self._results(f"{number}-asleep", checks)
+            own = dict(own.items() & asleep.items())
         return Comparison(number, len(own), first_difference(own, found))
 
     def _results(self, name: str, checks: Iterable[str], **env: str) -> tuple[int, dict[str, str]]:
@@ -107,4 +112,4 @@ def read(file: Path) -> dict[str, str]:
 
 def first_difference(expected: Mapping[str, str], found: Mapping[str, str]) -> str:
     """The first call that gives another result, or none because the process ended before."""
-    return next((call for call in expected if found.get(call) != expected[call]), "")
+    return min((call for call in expected if found.get(call) != expected[call]), default="")

@@ -119,6 +119,21 @@ def test_another_result_is_named_and_the_same_results_are_counted(
     assert found[2].differs == "" and found[2].calls > 1
 
 
+#: With few calls in the process, a mutant or none, all results of numbers with a fraction differ.
+FEW_DOUBLED = DOUBLED.replace(
+    '"PUONE_MUTANT" in os.environ', "len(open(sys.orig_argv[2]).readlines()) == 1"
+)
+
+
+def test_what_differs_in_a_process_of_its_own_without_the_mutant_says_nothing(
+    tmp_path: Path,
+) -> None:
+    calls = Differential(tmp_path / "calls", _environment(tmp_path, FEW_DOUBLED), processes=2)
+    found = {each.number: each for each in calls.compare({1: CHECKS[:1], 2: CHECKS})}
+    assert found[1].differs == "" and found[2].differs == ""
+    assert found[1].calls < found[2].calls
+
+
 def test_a_backend_that_fails_without_a_mutant_is_not_compared(tmp_path: Path) -> None:
     fails = _environment(tmp_path, "import os\nos.write(2, b'no device')\nos._exit(3)\n")
     calls = Differential(tmp_path / "calls", fails, processes=1)
