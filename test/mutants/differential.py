@@ -111,5 +111,5 @@ def read(file: Path) -> dict[str, str]:
 
 
 def first_difference(expected: Mapping[str, str], found: Mapping[str, str]) -> str:
-    """The first call that gives another result, or none because the process ended before."""
+    """The first call by name that gives another result, or none because the process ended."""
     return min((call for call in expected if found.get(call) != expected[call]), default="")

@@ -263,7 +263,7 @@ def tensors_are_sent_on_or_refused(dev: Device) -> None:
 # ---- order -----------------------------------------------------------------------------------
 
 
-def queueing(rank: Rank, index: int = 0) -> Any:
+def queueing(rank: Rank, index: int) -> Any:
     """In a rank: rank 0 sends a tensor of a device on which work is queued."""
     with rank.channel() as channel:
         if rank.index == 1:
@@ -284,18 +284,21 @@ def queueing(rank: Rank, index: int = 0) -> Any:
         return None
 
 
+def _queued_work_is_done(dev: Device, index: int) -> None:
+    _, values = on_ranks(dev, queueing, index=index)
+    assert values == [1.0] * LENGTH, f"the first value is {values[0]}, not 1.0"
+
+
 @check("ipc/order", "IPC-005", needs=(*NEEDS, "streams", "delay"))
 def queued_work_is_done_before_it_is_read(dev: Device) -> None:
     """The receiver reads what work wrote that was queued when the tensor was sent."""
-    _, values = on_ranks(dev, queueing)
-    assert values == [1.0] * LENGTH, f"the first value is {values[0]}, not 1.0"
+    _queued_work_is_done(dev, 0)
 
 
 @check("ipc/order:last_device", "IPC-005", needs=(*NEEDS, "streams", "delay", "multi_device"))
 def queued_work_of_a_device_that_is_not_current_is_done(dev: Device) -> None:
     """The same for a tensor of the last device, sent while the first one is current."""
-    _, values = on_ranks(dev, queueing, index=dev.count - 1)
-    assert values == [1.0] * LENGTH, f"the first value is {values[0]}, not 1.0"
+    _queued_work_is_done(dev, dev.count - 1)
 
 
 # ---- for how long ----------------------------------------------------------------------------

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
-from torch_conformance.authoring.api import Device, check, footprint, heap_bytes, while_held
+from torch_conformance.authoring.api import Device, check, heap_bytes, while_held
+from torch_conformance.checks._leaks import assert_nothing_left
 from torch_conformance.checks._vectors import N, zeros
 from torch_conformance.checks.event._events import DELAYED, fill_late
 
@@ -66,14 +68,7 @@ def _use_events(dev: Device, case: str, count: int) -> None:
 @check("event/leak", "EVENT-030", cases=_USES, needs=("events", "streams"))
 def thousands_of_events_leak_nothing(dev: Device, case: str) -> None:
     """Creating and dropping thousands of events holds threads and file descriptors flat."""
-    _use_events(dev, case, 100)
-    before = footprint()
-    _use_events(dev, case, 3000)
-    after = footprint()
-    assert after.threads <= before.threads + 2, f"threads: {before.threads} -> {after.threads}"
-    assert after.descriptors <= before.descriptors + 2, (
-        f"file descriptors: {before.descriptors} -> {after.descriptors}"
-    )
+    assert_nothing_left(partial(_use_events, dev, case), 100, 3000, slack=2)
 
 
 @check("event/leak_memory", "EVENT-030", cases=("recorded", "timed"), needs=("events", "streams"))

@@ -14,9 +14,9 @@ from torch_conformance.authoring.api import (
     Device,
     becomes_true,
     check,
-    footprint,
     in_thread,
 )
+from torch_conformance.checks._leaks import assert_nothing_left
 from torch_conformance.checks._vectors import N, full, zeros
 from torch_conformance.checks.stream._streams import producer
 
@@ -122,14 +122,7 @@ def thousands_of_streams_leak_nothing(dev: Device, case: str) -> None:
             _USES[case](dev, dev.stream(0), x)
         dev.synchronize()
 
-    batch(200)  # pools fill, workers start
-    before = footprint()
-    batch(1000)
-    after = footprint()
-    assert after.threads <= before.threads + 4, f"threads: {before.threads} -> {after.threads}"
-    assert after.descriptors <= before.descriptors + 4, (
-        f"file descriptors: {before.descriptors} -> {after.descriptors}"
-    )
+    assert_nothing_left(batch, 200, 1000, slack=4)
 
 
 def _query(stream: torch.Stream) -> None:

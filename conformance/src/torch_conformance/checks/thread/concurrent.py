@@ -15,10 +15,10 @@ from torch_conformance.authoring.api import (
     LATE_MS,
     Device,
     check,
-    footprint,
     in_thread,
     in_threads,
 )
+from torch_conformance.checks._leaks import assert_nothing_left
 
 THREADS = 8
 N = 2000
@@ -242,14 +242,7 @@ def threads_that_used_the_device_leave_nothing(dev: Device) -> None:
         for _ in range(count):
             in_thread(lambda: torch.ones(8, device=dev.device()).sum().item())
 
-    batch(20)
-    before = footprint()
-    batch(200)
-    after = footprint()
-    assert after.threads <= before.threads + 2, f"threads: {before.threads} -> {after.threads}"
-    assert after.descriptors <= before.descriptors + 2, (
-        f"file descriptors: {before.descriptors} -> {after.descriptors}"
-    )
+    assert_nothing_left(batch, 20, 200, slack=2)
 
 
 @check("thread/leak_memory", "THREAD-006", needs=("threads", "memory_stats"))

@@ -19,6 +19,9 @@ from torch import Tensor
 
 from torch_conformance.authoring.api import Device, check, in_threads
 
+#: Its arguments: a tensor to begin with, how often the loop runs, and the number of the thread.
+Script = Callable[[Tensor, int, int], list[Tensor]]
+
 THREADS = 4
 #: Seconds that one thread works, and its loops at most.
 _LASTS, _MOST = 0.1, 30_000
@@ -52,15 +55,15 @@ def _scripts() -> Any:
         return torch.jit.CompilationUnit(_SCRIPTS)
 
 
-def _script(dev: Device, name: str) -> Callable[[Tensor, int, int], list[Tensor]]:
+def _script(dev: Device, name: str) -> Script:
     try:
-        script: Callable[[Tensor, int, int], list[Tensor]] = getattr(_scripts(), name)
+        script: Script = getattr(_scripts(), name)
     except RuntimeError as error:
         dev.unsupported(f"this PyTorch has no TorchScript: {error}")
     return script
 
 
-def _loops(script: Callable[[Tensor, int, int], list[Tensor]], x: Tensor) -> int:
+def _loops(script: Script, x: Tensor) -> int:
     """How often a loop runs in the time that one thread works."""
     script(x, 20, 0)[-1].cpu()
     begin = time.perf_counter()
