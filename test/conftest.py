@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -81,6 +82,15 @@ def _keep_environment() -> Iterator[None]:
     before = _inherited()
     yield
     assert _inherited() == before
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """No garbage of earlier tests is freed in the test, as that would move its counts of memory."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -199,6 +199,7 @@ def test_equal_inputs_give_equal_bits() -> None:
     assert all(torch.equal(a, b) for a, b in zip(bits(), bits(), strict=True))
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_memory_grows_with_the_length_and_not_with_its_square() -> None:
     def taken(length: int) -> int:
         inputs = [heads(1, 2, length, 16, requires_grad=True) for _ in range(3)]

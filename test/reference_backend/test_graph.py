@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -19,12 +18,11 @@ DEVICE = torch.device("puone")
 
 
 @pytest.fixture(autouse=True)
-def _restored() -> Iterator[None]:
+def _restored(uncollected: None) -> Iterator[None]:
+    puone.empty_cache()
     yield
-    gc.collect()  # tensors in circles would give their memory back in a later test
     puone.faults.reset()
     puone.synchronize()
-    puone.empty_cache()
     assert not puone.is_current_stream_capturing()
 
 

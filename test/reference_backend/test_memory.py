@@ -6,9 +6,11 @@ from __future__ import annotations
 import threading
 import time
 
+import pytest
 import torch
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_a_block_whose_event_cannot_be_recorded_is_not_handed_out() -> None:
     puone = torch.puone  # type: ignore[attr-defined]  # set at run time
     puone.empty_cache()

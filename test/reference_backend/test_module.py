@@ -172,6 +172,7 @@ class TestStreams:
         assert "device_type=puone" in repr(puone.Event())
 
 
+@pytest.mark.usefixtures("uncollected")
 class TestMemory:
     def test_statistics_move_with_tensors(self) -> None:
         before = puone.memory_allocated()
@@ -376,6 +377,7 @@ class TestNames:
             torch.puone.no_such  # type: ignore[attr-defined]  # noqa: B018 - it must raise
 
 
+@pytest.mark.usefixtures("uncollected")
 class TestTheDevicesMemory:
     def test_the_memory_fraction_is_that_which_was_set(self) -> None:
         assert puone.get_per_process_memory_fraction(1) == 1.0

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -150,6 +151,28 @@ def test_a_late_error_of_an_unsupported_check_is_its_own_and_of_no_other(
     assert (first.outcome, first.message) == ("error", "RuntimeError: kernel failed")
     assert not late
     assert execute(Check("a/next", (), lambda dev: None), dev).outcome == "pass"
+
+
+def test_garbage_is_never_freed_while_a_check_counts_memory(dev: Device) -> None:
+    freed: list[str] = []
+
+    class Cycle:
+        def __init__(self, name: str) -> None:
+            self.self = self
+            weakref.finalize(self, freed.append, name)
+
+    def body(dev: Device) -> None:
+        assert freed == ["earlier"]
+        Cycle("own")
+        kept: list[list[int]] = [[] for _ in range(10_000)]  # enough for Python to look for garbage
+        assert [gc.isenabled(), freed] == [False, ["earlier"]]
+        gc.collect()
+        assert (len(kept), freed) == (10_000, ["earlier", "own"])
+
+    Cycle("earlier")
+    result = execute(Check("a/counts", (), body, needs=("memory_stats",), file=__file__), dev)
+    assert (result.outcome, result.message) == ("pass", "")
+    assert gc.isenabled()
 
 
 def test_a_backend_that_exits_while_it_is_identified_is_identified(dev: Device) -> None:

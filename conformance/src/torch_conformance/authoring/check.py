@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Body = Callable[..., None]
 
+_COUNTS_OF_MEMORY = frozenset({"memory_stats", "memory_info", "memory_history"})
+
 
 @dataclass(frozen=True)
 class Check:
@@ -51,6 +53,11 @@ class Check:
     def fills_device(self) -> bool:
         """Whether it uses up the memory of a device, which other processes may share."""
         return "memory_limit" in self.needs
+
+    @property
+    def counts_memory(self) -> bool:
+        """Whether it compares what is allocated at one time with what was at another."""
+        return not _COUNTS_OF_MEMORY.isdisjoint(self.needs)
 
     @property
     def title(self) -> str:

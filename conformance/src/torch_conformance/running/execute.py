@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 
 from torch_conformance.authoring.assertion import said
@@ -39,8 +41,9 @@ def execute(
     result = Result(check.id, Outcome.PASS)
     try:
         dev.begin(check.id)
-        check.run(dev)
-        dev.synchronize()
+        with _uncollected() if check.counts_memory else nullcontext():
+            check.run(dev)
+            dev.synchronize()
     except Unsupported as error:
         result.outcome, result.reason = Outcome.UNSUPPORTED, error.reason
         _take_late_error(result, check, dev)
@@ -62,6 +65,19 @@ def execute(
     for name, value in dev.facts.items():
         setattr(result, name, value)
     return result
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage of earlier checks is freed in the block, as that would move the counts."""
+    gc.collect()
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _missing(error: BaseException, dev: Device) -> str | None:
