@@ -176,6 +176,19 @@ def test_only_the_nth_launch_fails(hal: Driver) -> None:
     assert statuses == [0, 0, Status.INTERNAL, 0, 0]
 
 
+@covers("HAL-132", needs=("events",))
+def test_only_launches_count(hal: Driver) -> None:
+    stream, event, memory = hal.stream(), hal.event(), hal.malloc(64)
+    hal.ok(hal.fault().kernel_error_at(1))
+    hal.write(memory, bytes(64), stream)
+    hal.memset(memory, 1, 64, stream)
+    hal.record(event, stream)
+    hal.wait(stream, event)
+    assert hal.read(memory, 64, stream) == b"\x01" * 64
+    hal.delay(stream, 0)
+    assert hal.api.stream_synchronize(stream) == Status.INTERNAL
+
+
 @covers("HAL-132", needs=("multi_device",))
 def test_device_synchronize_reports_the_error_of_any_stream(hal: Driver) -> None:
     streams = [hal.stream() for _ in range(4)]

@@ -538,6 +538,8 @@ _REFUSED: dict[str, Callable[[Device, Tensor], Any]] = {
     "synchronize_device": lambda dev, x: torch.accelerator.synchronize(),
     "event": lambda dev, x: dev.current_stream().record_event().synchronize(),
     "seed": lambda dev, x: torch.manual_seed(1),
+    "offset": lambda dev, x: torch.Generator(device=x.device).set_offset(8),
+    "state": lambda dev, x: (own := torch.Generator(device=x.device)).set_state(own.get_state()),
 }
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from torch_conformance.checks.memory._blocks import (
     first_segments,
     history,
     on_first_device,
+    settings,
 )
 
 #: The fields of a snapshot, by where they are, and their types: what tools look up.
@@ -116,11 +118,41 @@ def snapshots_are_written_to_files(dev: Device) -> None:
     assert first_segments(written) == first_segments(found), "the segments differ"
 
 
-#: What the arguments of _record_memory_history may not be.
-_REFUSED: dict[str, dict[str, Any]] = {
-    "enabled": {"enabled": "sometimes"},
-    "context": {"context": "much"},
-    "stacks": {"stacks": "few"},
+@check("memory/snapshot_settings", "MEM-067", needs=("memory_history", "allocator_settings"))
+def snapshots_name_the_settings_of_the_allocator(dev: Device) -> None:
+    """The settings in a snapshot are those that the allocator has, and no others."""
+    text = "max_split_size_mb:30,garbage_collection_threshold:0.5,expandable_segments:False"
+    with on_first_device(dev), settings(dev, text), history(dev) as snapshot:
+        found = snapshot()["allocator_settings"]
+    wanted = {
+        "PYTORCH_ALLOC_CONF": text,
+        "max_split_size": 30 * MIB,
+        "garbage_collection_threshold": 0.5,
+        "expandable_segments": False,
+    }
+    differing = {name: found.get(name) for name in wanted if found.get(name) != wanted[name]}
+    assert not differing, f"{differing} where the allocator was given {text}"
+
+
+@check("memory/snapshot_augmented", "MEM-067", needs=("memory_history",))
+def snapshots_can_have_the_names_of_compiled_code(dev: Device) -> None:
+    """augment_with_fx_traces adds to the frames of compiled code, and leaves the rest as it is."""
+    memory = torch.get_device_module(dev.type).memory
+    if "augment_with_fx_traces" not in inspect.signature(memory._snapshot).parameters:
+        dev.unsupported(f"torch.{dev.type}.memory._snapshot has no augment_with_fx_traces")
+    with on_first_device(dev), history(dev) as snapshot:
+        kept = allocate(dev, 5000)
+        plain, augmented = snapshot(), memory._snapshot(augment_with_fx_traces=True)
+        del kept
+    assert first_segments(augmented) == first_segments(plain), "the segments differ"
+
+
+#: What the arguments of _record_memory_history may not be, and the word that is unknown.
+_REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "enabled": ({"enabled": "sometimes"}, "sometimes"),
+    "context": ({"context": "much"}, "much"),
+    "stacks": ({"stacks": "few"}, "few"),
+    "skip_actions": ({"skip_actions": ["alloc", "borrowed"]}, "borrowed"),
 }
 
 
@@ -128,13 +160,13 @@ _REFUSED: dict[str, dict[str, Any]] = {
 def unknown_choices_of_a_history_are_refused(dev: Device, case: str) -> None:
     """An unknown choice raises and names itself; what is recorded stays as it was."""
     memory = torch.get_device_module(dev.type).memory
+    options, wrong = _REFUSED[case]
     with on_first_device(dev), history(dev) as snapshot:
-        error = raised(lambda: memory._record_memory_history(**_REFUSED[case]))
+        error = raised(lambda: memory._record_memory_history(**options))
         kept = allocate(dev, 5000)
         entries = snapshot()["device_traces"][0]
         del kept
     assert isinstance(error, (ValueError, RuntimeError)), f"{type(error).__name__}: {error}"
-    (wrong,) = _REFUSED[case].values()
     assert wrong in str(error), f"{wrong!r} is not in the message: {error}"
     assert any(entry["action"] == "alloc" for entry in entries), "the recording has ended"
 

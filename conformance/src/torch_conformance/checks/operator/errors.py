@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.api import Device, check, raised, ramp
+from torch_conformance.authoring.api import Device, check, raised, ramp, why_ended
 from torch_conformance.authoring.backend import first_line
 from torch_conformance.authoring.refusal import refuses
 from torch_conformance.checks.operator._programs import x2
@@ -40,6 +40,33 @@ def common_work_does_not_warn(dev: Device, case: str) -> None:
         warnings.simplefilter("always")
         works[case]()
     assert not [str(entry.message) for entry in caught]
+
+
+#: Everyday work of a process: on the CPU at first, so that what is left on stderr is the device's.
+_FIRST_USE = """
+import sys
+
+for device in ("cpu", sys.argv[1]):
+    print("begin", file=sys.stderr, flush=True)
+    x = torch.ones(2000, 8, device=device, requires_grad=True)
+    loss = (torch.nn.functional.dropout(x) @ x.t()).mean()
+    loss.backward()
+    x.grad.cpu()
+    torch.optim.SGD([x], lr=0.1).step()
+    if device != "cpu":
+        torch.accelerator.synchronize()
+    del x, loss
+"""
+
+
+@check("operator/warnings:first_use", "OP-029", needs=("accelerator",))
+def the_first_use_of_a_device_does_not_warn(dev: Device) -> None:
+    """In a fresh process, too, common work writes nothing to stderr that the CPU does not."""
+    done = dev.python(_FIRST_USE, args=(dev.type,), env={"PYTHONWARNINGS": "always"})
+    assert done.returncode == 0, why_ended(done)
+    host, device = (part.splitlines() for part in done.stderr.split("begin\n")[1:])
+    new = [line for line in device if line not in host]
+    assert not new, f"{len(new)} lines, the first: {new[0]}"
 
 
 @check(
