@@ -54,6 +54,16 @@ def _wide(device: torch.device) -> list[Tensor]:
     return results
 
 
+def _no_keys(device: torch.device) -> list[Tensor]:
+    """A result of zeros, in memory that may hold what was there before."""
+    q = leaf(device, 2, 4, 131, 8)
+    k, v = (leaf(device, 2, 4, 0, 8) for _ in range(2))
+    for _ in range(3):
+        torch.full((2, 4, 131, 8), 7.0, device=device)
+        out = functional.scaled_dot_product_attention(q, k, v)
+    return gradients(out, q, k, v)
+
+
 def _transposed(device: torch.device) -> list[Tensor]:
     """Elements of one row are not neighbours in memory, nor are those of its gradients."""
     q = leaf(device, 2, 4, 8, 5)
@@ -87,6 +97,8 @@ _ATTENTION: dict[str, Program] = {
     "bool_mask": _attention(mask="bool"),
     "float_mask": _attention(mask="float"),
     "empty_row": _attention(mask="row"),
+    "no_keys": _no_keys,
+    "no_queries": _attention(lengths=(0, 131)),
     "scale": _attention(scale=0.3),
     "wide": _wide,
     "grouped_query": _attention(heads=2, enable_gqa=True),

@@ -15,6 +15,12 @@ from torch.nn import functional
 from torch_conformance.authoring.api import Device, Program, agree, check, raised, ramp
 from torch_conformance.checks.operator._programs import ints, x2
 
+
+def _images(device: torch.device) -> Tensor:
+    """Two small images of three channels."""
+    return ramp((2, 3, 4, 6)).to(device)
+
+
 _OUT: dict[str, Callable[[torch.device, Tensor], Any]] = {
     "add": lambda d, out: torch.add(x2(d), 2, out=out),
     "mul": lambda d, out: torch.mul(x2(d), x2(d), out=out),
@@ -38,6 +44,21 @@ _OUT: dict[str, Callable[[torch.device, Tensor], Any]] = {
     "pow": lambda d, out: torch.pow(x2(d), 2, out=out),
     "nll_loss": lambda d, out: torch.ops.aten.nll_loss(
         x2(d), ints(d, 0, 5, 2, 3), reduction=0, out=out
+    ),
+    "avg_pool": lambda d, out: torch.ops.aten.avg_pool2d(_images(d), [2, 2], out=out),
+    "avg_pool_backward": lambda d, out: torch.ops.aten.avg_pool2d_backward(
+        _images(d)[..., ::2, ::2], _images(d), [2, 2], [], [0], False, True, None, grad_input=out
+    ),
+    "replication_pad": lambda d, out: torch.ops.aten.replication_pad1d(x2(d), [2, 1], out=out),
+    "upsample_nearest": lambda d, out: torch.ops.aten.upsample_nearest2d(
+        _images(d), [5, 9], out=out
+    ),
+    "upsample_bilinear": lambda d, out: torch.ops.aten.upsample_bilinear2d(
+        _images(d), [5, 9], False, out=out
+    ),
+    "glu": lambda d, out: torch.ops.aten.glu(x2(d) / 9, 1, out=out),
+    "glu_backward": lambda d, out: torch.ops.aten.glu_backward(
+        x2(d)[:, :3], x2(d) / 9, 1, grad_input=out
     ),
 }
 

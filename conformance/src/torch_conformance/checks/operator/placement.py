@@ -218,6 +218,10 @@ _DEVICE_ARGUMENT: dict[str, Program] = {
     "fftfreq": lambda d: torch.fft.fftfreq(5, device=d),
     "arange": lambda d: torch.arange(5, device=d, dtype=torch.int16),
     "randperm_sorted": lambda d: torch.randperm(5, device=d).sort().values,
+    "randperm_narrow": lambda d: [
+        torch.randperm(99, device=d, dtype=dtype).sort().values
+        for dtype in (torch.int32, torch.int16, torch.uint8, torch.float32)
+    ],
     "eye": lambda d: torch.eye(3, device=d),
     "linspace_tensor": lambda d: torch.linspace(torch.tensor(0.0), torch.tensor(1.0), 5, device=d),
 }

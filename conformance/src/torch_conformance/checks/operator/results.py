@@ -56,9 +56,13 @@ def _named(device: torch.device, *names: str) -> dict[str, Tensor]:
     return {name: torch.empty(0, device=device) for name in names}
 
 
-def _with_statistics(device: torch.device, normalise: Callable[..., Any]) -> list[Tensor]:
+def _with_statistics(
+    device: torch.device, normalise: Callable[..., Any], *, strided: bool = False
+) -> list[Tensor]:
     """What a normalisation returns and leaves in its running mean and variance, after two calls."""
     mean, variance = torch.zeros(3, device=device), torch.ones(3, device=device)
+    if strided:
+        mean, variance = torch.stack([mean, variance], dim=1).unbind(1)
     results = [normalise(noise((4, 3, 5), seed=i).to(device), mean, variance) for i in (0, 1)]
     return [*tensors(results), mean, variance]
 
@@ -136,6 +140,9 @@ _MULTIPLE: dict[str, Program] = {
     ),
     "instance_norm_statistics": lambda d: _with_statistics(
         d, lambda x, m, v: functional.instance_norm(x, m, v, momentum=0.25)
+    ),
+    "batch_norm_of_strided_statistics": lambda d: _with_statistics(
+        d, lambda x, m, v: functional.batch_norm(x, m, v, training=True), strided=True
     ),
     "unfold_of_one": lambda d: functional.unfold(noise((2, 5, 6)).to(d), (2, 3)),
     "fold_of_one": lambda d: functional.fold(noise((8, 15)).to(d), (4, 6), 2),
