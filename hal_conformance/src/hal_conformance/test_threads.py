@@ -108,3 +108,16 @@ def test_threads_allocate_and_free_at_once(hal: Driver) -> None:
                 hal.free(block)
 
     at_once(work)
+
+
+@covers("HAL-141", needs=("pinned_memory",))
+def test_threads_pin_and_release_at_once(hal: Driver) -> None:
+    def work(number: int) -> None:
+        for round_ in range(10 * ROUNDS):
+            size = 64 * (1 + (number + round_) % 8)
+            pinned = hal.host_malloc(size)
+            found = hal.attributes(pinned + size - 1)
+            assert (found.base, found.size) == (pinned, size)
+            hal.ok(hal.api.host_free(pinned))
+
+    at_once(work)
