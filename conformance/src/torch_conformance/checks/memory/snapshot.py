@@ -35,11 +35,20 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "requested_size": int,
         "stream": int,
         "segment_type": str,
+        "segment_pool_id": tuple,
+        "is_expandable": bool,
         "blocks": list,
         "frames": list,
     },
     "block": {"address": int, "size": int, "requested_size": int, "state": str, "frames": list},
-    "entry": {"action": str, "addr": int, "size": int, "stream": int, "time_us": int},
+    "entry": {
+        "action": str,
+        "addr": int,
+        "size": int,
+        "stream": int,
+        "time_us": int,
+        "pool_id": tuple,
+    },
     "frame": {"filename": str, "line": int, "name": str},
 }
 
