@@ -55,12 +55,15 @@ PROGRAMS = {
         lambda x, b: torch.nn.functional.layer_norm(x + b, (128,)), [(8192, 128), (128,)], 1.3
     ),
     "gelu_mlp": Program(mlp, [(4096, 256), (256, 1024), (1024, 256)], 1.3),
-    "bias_gelu": Program(lambda x, b: torch.nn.functional.gelu(x + b), [(8192, 128), (128,)], 0.85),
-    "batch_norm": Program(batch_norm, [(64, 32, 32, 16)], 0.85),
-    "standardise": Program(lambda x: (x - x.mean(0)) / x.std(0), [(8192, 128)], 0.85),
-    "sum": Program(lambda x: x.sum(), [(MILLION,)], 0.85),
-    "sum_of_columns": Program(lambda x: x.sum(0), [(8192, 128)], 0.85),
-    "transposition": Program(lambda x: x.t().contiguous() + 1, [(1024, 1024)], 0.85),
+    # Of more than a million elements, so that the cost of a call, most of it PyTorch's, is small.
+    "bias_gelu": Program(
+        lambda x, b: torch.nn.functional.gelu(x + b), [(32768, 128), (128,)], 0.85
+    ),
+    "batch_norm": Program(batch_norm, [(256, 32, 32, 16)], 0.85),
+    "standardise": Program(lambda x: (x - x.mean(0)) / x.std(0), [(32768, 128)], 0.85),
+    "sum": Program(lambda x: x.sum(), [(4 * MILLION,)], 0.85),
+    "sum_of_columns": Program(lambda x: x.sum(0), [(32768, 128)], 0.85),
+    "transposition": Program(lambda x: x.t().contiguous() + 1, [(2048, 2048)], 0.85),
 }
 
 
