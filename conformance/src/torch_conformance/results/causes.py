@@ -76,7 +76,7 @@ def grouped(said: Iterable[T], room: int = MAX_CAUSES) -> list[tuple[str, list[T
     """Causes and what has them, most frequent first.
 
     Where there are more causes than room, half of it goes to the most frequent ones, and the rest
-    is grouped again by less.
+    is grouped again by less; a cause of one failure always is, since others may be like it.
     """
     ordered = sorted(said, key=lambda one: one.id)
     ranked: list[tuple[str, list[T]]] = []
@@ -88,8 +88,9 @@ def grouped(said: Iterable[T], room: int = MAX_CAUSES) -> list[tuple[str, list[T
         left = room - len(ranked)
         if len(found) <= left or level == COARSE:
             return sorted(ranked + found, key=_rank)
-        ranked += found[: left // 2]
-        rest = {one.id for _, group in found[left // 2 :] for one in group}
+        kept = [group for group in found[: left // 2] if len(group[1]) > 1]
+        ranked += kept
+        rest = {one.id for _, group in found[len(kept) :] for one in group}
         ordered = [one for one in ordered if one.id in rest]
     return ranked
 

@@ -129,7 +129,7 @@ def snapshots_are_written_to_files(dev: Device) -> None:
 
 @check("memory/snapshot_settings", "MEM-067", needs=("memory_history", "allocator_settings"))
 def snapshots_name_the_settings_of_the_allocator(dev: Device) -> None:
-    """The settings in a snapshot are those that the allocator has, and no others."""
+    """The settings in a snapshot are those that the allocator was given."""
     text = "max_split_size_mb:30,garbage_collection_threshold:0.5,expandable_segments:False"
     with on_first_device(dev), settings(dev, text), history(dev) as snapshot:
         found = snapshot()["allocator_settings"]

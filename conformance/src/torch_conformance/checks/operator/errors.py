@@ -47,7 +47,7 @@ _FIRST_USE = """
 import sys
 
 for device in ("cpu", sys.argv[1]):
-    print("begin", file=sys.stderr, flush=True)
+    print("work begins", file=sys.stderr, flush=True)
     x = torch.ones(2000, 8, device=device, requires_grad=True)
     loss = (torch.nn.functional.dropout(x) @ x.t()).mean()
     loss.backward()
@@ -64,7 +64,7 @@ def the_first_use_of_a_device_does_not_warn(dev: Device) -> None:
     """In a fresh process, too, common work writes nothing to stderr that the CPU does not."""
     done = dev.python(_FIRST_USE, args=(dev.type,), env={"PYTHONWARNINGS": "always"})
     assert done.returncode == 0, why_ended(done)
-    host, device = (part.splitlines() for part in done.stderr.split("begin\n")[1:])
+    host, device = (part.splitlines() for part in done.stderr.split("work begins\n")[1:])
     new = [line for line in device if line not in host]
     assert not new, f"{len(new)} lines, the first: {new[0]}"
 
