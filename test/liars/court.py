@@ -76,6 +76,8 @@ class Court:
             (replace(true, hal=tuple(sorted(hal[vehicle]))), sorted(used[vehicle]))
             for vehicle, true in sorted(honest.items())
         ]
+        for true, checks in trials:
+            print(f"without a lie: {true.vehicle} faces {len(checks)} checks", flush=True)
         return list(self._pool.map(_tell_the_truth, *zip(*trials, strict=True)))
 
 
