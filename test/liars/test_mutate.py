@@ -56,6 +56,13 @@ def test_what_does_not_occur_once_is_refused_with_its_place(folder: Path) -> Non
     assert "occurs 2 times" in refusal(folder, entry("many", "int", ""))
 
 
+def test_a_declaration_is_taken_with_the_rest_of_its_block(folder: Path) -> None:
+    (folder / SOURCE).write_text("void f(int n) {\n  Lock lock(n);\n  g(n);\n}\n")
+    assert "has a declaration" in refusal(folder, entry("early", "Lock lock(n);", ";"))
+    loaded(folder, entry("whole", "Lock lock(n);\n      g(n);", "g(n);"))
+    loaded(folder, entry("after", "g(n);", "g(0);"))
+
+
 def test_lies_do_not_overlap(folder: Path) -> None:
     text = refusal(folder, entry("a", "return n + 1;", "return n;"), entry("b", "n + 1", "n"))
     assert "lies.yaml:9: b overlaps a" in text

@@ -11,6 +11,7 @@ A lie is told by a process whose environment says PUONE_LIE=<id>; the others run
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
@@ -37,6 +38,13 @@ FOLDERS = (
 PACKAGE = "reference_backend/torch_puone/"
 REQUIRED = {"lie", "file", "find", "say", "requirements"}
 OPTIONAL = {"checks", "cannot_load"}
+
+
+#: A type and a name, at the beginning of a line.
+_DECLARATION = re.compile(
+    r"(?:const\s+)?(?!(?:return|throw|delete|goto|else|using|case)\b)"
+    r"[A-Za-z_][\w:]*(?:<[^;{}]*>)?[&*]?\s+[*&]?\w+\s*[({=;\[]"
+)
 
 
 class LieError(Exception):
@@ -73,7 +81,22 @@ class Mutation:
         if count != 1:
             raise LieError(f"{self.where}: 'find' of {self.id} occurs {count} times in {self.file}")
         begin = text.index(self.find)
-        return begin, begin + len(self.find)
+        end = begin + len(self.find)
+        if not self.in_python and self._declares() and not text[end:].lstrip().startswith("}"):
+            raise LieError(
+                f"{self.where}: 'find' of {self.id} has a declaration, which ends with the braces "
+                "that are put around it: take the rest of its block, too"
+            )
+        return begin, end
+
+    def _declares(self) -> bool:
+        """Whether it is statements of which one is a declaration, such as that of a lock."""
+        if not self.find.endswith((";", "}")):
+            return False
+        first, *others = (line for line in self.find.split("\n") if line.strip())
+        margin = min(map(_indentation, others), default=0)
+        outer = [first.lstrip(), *(line[margin:] for line in others)]
+        return any(map(_DECLARATION.match, outer))
 
     def told_or(self, truth: str) -> str:
         """What stands in the place of `truth`: this, where the lie is told."""
@@ -83,6 +106,10 @@ class Mutation:
         if self.find.endswith((";", "}")):
             return f"if ({told}) {{ {self.say} }} else {{ {truth} }}"
         return f"({told} ? ({self.say}) : ({truth}))"
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def load(folder: Path = HERE) -> dict[str, Mutation]:
