@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from liar import CLAIM, Liar
+from liar import CLAIM, Liar, load
 from matrix import Matrix
+from suites import ROOT
 from trial import Kill, Verdict
+
+from torch_conformance.authoring.discovery import all_checks
 
 LIAR = Liar("a_lie", "python", CLAIM, "It lies | badly.", ("CLAIM-001",))
 KILL = Kill("claim/declared", "fail", "it is not there")
@@ -53,3 +56,17 @@ def test_what_must_not_come_up_is_killed_by_that_alone() -> None:
     assert Verdict("a_lie", cannot_load="SystemExit", loads=False).intended
     assert not Verdict("a_lie", cannot_load="SystemExit").intended
     assert not Verdict("a_lie", kills=[KILL], loads=False).intended
+
+
+def test_the_list_of_liars_names_the_checks_of_today() -> None:
+    """Only `make liars` shows that each is caught; the sources say by which checks it has to be."""
+    all_checks()
+    liars = list(load().values())
+    caught = [
+        Verdict(each.id, cannot_load="SystemExit", loads=False)
+        if each.cannot_load
+        else replace(CAUGHT, liar=each.id)
+        for each in liars
+    ]
+    document = (ROOT / "docs" / "liars.md").read_text()
+    assert Matrix(liars, caught, [TRUTH]).markdown() == document, "`make liars` writes it"
