@@ -19,10 +19,11 @@ from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.compare import Difference
 from torch_conformance.authoring.compiling import freshly_compiled
 from torch_conformance.authoring.device import Device
-from torch_conformance.opinfo import database
+from torch_conformance.opinfo import database, policy
 from torch_conformance.opinfo.repro import Recipe
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.topic import Incomparable, Seen, Topic, register
+from torch_conformance.spec.mismatch import Mismatch
 
 #: Of each operator.
 SAMPLES = 3
@@ -70,6 +71,8 @@ class InCompiledCode(Topic):
         """As every topic; where inductor fails for the CPU, too, the backend is not to blame."""
         try:
             wrong = super().judge(dev, sample)
+            if self._is_decomposed_by_device(wrong):
+                raise Incomparable("PyTorch decomposes it into other sizes than the CPU's")
             if wrong is not None and self._differs_on_the_cpu(dev, sample):
                 raise Incomparable("compiled for the CPU, it differs from eager, too")
             return wrong
@@ -81,6 +84,13 @@ class InCompiledCode(Topic):
                 raise
             reason = f"it cannot be compiled for the CPU: {first_line(refused)}"
             raise Incomparable(reason) from None
+
+    def _is_decomposed_by_device(self, wrong: Difference | str | None) -> bool:
+        return (
+            self.op.name in policy.DECOMPOSED_BY_DEVICE
+            and isinstance(wrong, Difference)
+            and wrong.mismatch == Mismatch.SHAPE
+        )
 
     def _compiled_for_the_cpu(self, sample: Sample) -> Seen:
         self._also_on_the_cpu = True

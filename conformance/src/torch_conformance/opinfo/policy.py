@@ -121,6 +121,10 @@ CPU_OVERRUNS_OUT = frozenset({"linalg.lu", "lu_unpack", "tril", "triu"})
 # the forward pass in single precision: its neighbours are computed seventeen times.
 SLOW = {"grid_sampler_3d": 5}
 
+# In evaluation, PyTorch decomposes it into statistics of each channel on devices other than the
+# CPU, where the operator and the CPU have none (native_batch_norm_helper in torch/_decomp).
+DECOMPOSED_BY_DEVICE = frozenset({"_native_batch_norm_legit", "native_batch_norm"})
+
 # Interfaces of one vendor, which no other backend is asked to have.
 VENDOR_ONLY = ("jiterator_",)
 
