@@ -238,9 +238,9 @@ class ModuleBlock : public Block {
  private:
   static constexpr int64_t kPiece = 4096; // elements
   static constexpr int64_t kRows = 256;
-  // Rows of a power of two have few places in a cache: there is room for as many lines as a cache
-  // has ways.
-  static constexpr int64_t kTile = 8;
+  // The floats of a cache line, which a tile writes whole. More would not fit: rows of a power of
+  // two meet in few places of a cache.
+  static constexpr int64_t kTile = 16;
 
   template <class T, class Load, class Combine>
   PUONE_MODULE_FN static T inLanes(
