@@ -86,8 +86,7 @@ def _keep_environment() -> Iterator[None]:
 
 @pytest.fixture
 def uncollected() -> Iterator[None]:
-    """No garbage of earlier tests is freed in the test, as that would move its counts of memory."""
-    gc.collect()
+    """No garbage is freed in the test, as that would move its counts of memory."""
     gc.disable()
     yield
     gc.enable()

@@ -69,8 +69,7 @@ def execute(
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """No garbage of earlier checks is freed in the block, as that would move the counts."""
-    gc.collect()
+    """No garbage is freed in the block unless it asks for that, as that would move the counts."""
     collecting = gc.isenabled()
     gc.disable()
     try:
