@@ -129,10 +129,9 @@ def _row(liar: Liar, verdict: Verdict) -> str:
 
 
 def _catchers(liar: Liar) -> Iterator[str]:
-    """The checks that are to catch it: its own, or the first ones of its requirements."""
-    named = liar.checks
-    if not named:
-        named = tuple(dict.fromkeys(check.id.partition(":")[0] for check in checks_for(liar)))
+    """The checks that are to catch it: its own, or those of its requirements, by name."""
+    # Not in the order of checks: that is the one in which this process has imported the chapters.
+    named = liar.checks or sorted({check.id.partition(":")[0] for check in checks_for(liar)})
     yield from (f"`{name}`" for name in named[:SHOWN])
     if len(named) > SHOWN:
         yield "..."
