@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -120,11 +119,6 @@ def statistics_follow_random_allocations(dev: Device, case: str) -> None:
     """After each allocation, use and free the statistics are those of the blocks there are."""
     index = int(case) % dev.count
     with restored(dev):
-        gc.collect()
-        gc.disable()
-        try:
-            blocks = _Blocks(dev, int(case), index)
-            for _ in range(MOVES):
-                blocks.compare(blocks.move())
-        finally:
-            gc.enable()
+        blocks = _Blocks(dev, int(case), index)
+        for _ in range(MOVES):
+            blocks.compare(blocks.move())
