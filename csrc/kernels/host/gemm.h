@@ -138,14 +138,38 @@ class StridedFactor final : public Gemm<T>::Factor {
 
   /// Reads along the depth, if elements are contiguous along it.
   void packAcross(T* out, const unsigned char* in, int rows, int width, int64_t depth) const {
-    for (int j = 0; j < width; ++j, in += row_stride_) {
-      if (j < rows) {
-        for (int64_t p = 0; p < depth; ++p) out[p * width + j] = read(in + p * sizeof(Storage));
-      } else {
-        for (int64_t p = 0; p < depth; ++p) out[p * width + j] = T(0);
-      }
+    int j = 0;
+    for (; j + kSquare <= rows; j += kSquare, in += kSquare * row_stride_) {
+      packSquares(out + j, in, width, depth);
+    }
+    for (; j < rows; ++j, in += row_stride_) {
+      for (int64_t p = 0; p < depth; ++p) out[p * width + j] = read(in + p * sizeof(Storage));
+    }
+    for (; j < width; ++j) {
+      for (int64_t p = 0; p < depth; ++p) out[p * width + j] = T(0);
     }
   }
+
+  /// The same for kSquare rows, which are transposed in registers.
+  void packSquares(T* out, const unsigned char* in, int width, int64_t depth) const {
+    const int64_t whole = depth / kSquare * kSquare;
+    for (int64_t p = 0; p < whole; p += kSquare) {
+      T square[kSquare][kSquare];
+      for (int j = 0; j < kSquare; ++j) {
+        const unsigned char* const row = in + j * row_stride_ + p * sizeof(Storage);
+        for (int q = 0; q < kSquare; ++q) square[j][q] = read(row + q * sizeof(Storage));
+      }
+      for (int q = 0; q < kSquare; ++q) {
+        for (int j = 0; j < kSquare; ++j) out[(p + q) * width + j] = square[j][q];
+      }
+    }
+    for (int j = 0; j < kSquare; ++j) {
+      const unsigned char* const row = in + j * row_stride_;
+      for (int64_t p = whole; p < depth; ++p) out[p * width + j] = read(row + p * sizeof(Storage));
+    }
+  }
+
+  static constexpr int kSquare = 4; // rows, and elements of each
 
   const unsigned char* data_;
   int64_t row_stride_;
