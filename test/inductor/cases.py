@@ -210,6 +210,14 @@ CASES: dict[str, Case] = {
     # reductions
     "sum_of_all": (lambda x: x.sum(), lambda: (_normal(300_001),)),
     "moments_of_all": (lambda x: torch.var_mean(x), lambda: (_normal(100_003) + 100,)),
+    "costly_values_of_rows": (
+        lambda x, y: [F.layer_norm(F.gelu(x), (128,)), F.log_softmax(x.exp() + y.erf(), -1)],
+        lambda: (_normal(33, 128), _normal(33, 128)),
+    ),
+    "costly_values_in_place": (
+        lambda x: x.copy_(x.tanh() - x.tanh().var(-1, keepdim=True)).sum(-1) + x[:, 0],
+        lambda: (_normal(33, 1000),),
+    ),
     "softmax": (lambda x: torch.softmax(x * 3, -1), lambda: (_normal(9, 200),)),
     "log_softmax": (lambda x: F.log_softmax(x, -1), lambda: (_normal(9, 4100),)),
     "layer_norm": (lambda x: F.layer_norm(x, (130,)), lambda: (_normal(7, 130),)),
@@ -374,6 +382,8 @@ FEW = (
     "sum_of_all",
     "moments_of_all",
     "rows_of_several",
+    "costly_values_of_rows",
+    "costly_values_in_place",
     "softmax",
     "argmax_of_ties",
     "index",

@@ -85,6 +85,19 @@ constexpr int kValues = 1;
 template <class... T>
 constexpr int kValues<Together<T...>> = sizeof...(T);
 
+/// A value for each index of the loops over [0, kLength) of a block: each() and reduce(). A loop
+/// finds at an index what an earlier one has put there. Lambdas take begin(), not the memory.
+template <class T, int64_t kLength>
+class RowValues {
+ public:
+  PUONE_MODULE_FN T* begin() {
+    return values_;
+  }
+
+ private:
+  T values_[kLength];
+};
+
 /// A block whose loops run on all cores if there are fewer blocks than cores. Long reductions are
 /// made of pieces, which do not depend on that: equal inputs give equal bits, and sums of floats
 /// stay accurate.

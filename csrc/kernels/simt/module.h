@@ -30,6 +30,30 @@ PUONE_DEVICE T* perThread() {
   return values.data();
 }
 
+/// A value for each index of the loops over [0, kLength) of a block: each() and reduce(). A loop
+/// finds at an index what an earlier one has put there, as both give the index to one thread:
+/// each thread keeps its own. Lambdas take begin(), not the memory.
+template <class T, int64_t kLength>
+class RowValues {
+ public:
+  class Places {
+   public:
+    PUONE_DEVICE explicit Places(T* values) : values_(values) {}
+    PUONE_DEVICE T& operator[](int64_t i) const {
+      return values_[static_cast<uint32_t>(i) / blockDim.x];
+    }
+
+   private:
+    T* values_;
+  };
+  PUONE_DEVICE Places begin() {
+    return Places(values_);
+  }
+
+ private:
+  T values_[(kLength + kWarpThreads - 1) / kWarpThreads]; // a block has at least a warp
+};
+
 /// A block that also has rows, columns and tiles. Its threads are spread over them without a
 /// division for each element.
 class ModuleBlock : public Block {

@@ -94,6 +94,10 @@ def in_one_pass(reductions: list[Reduction]) -> list[Reduction]:
     return [one, *(each for each in reductions if each not in shared)]
 
 
+def is_one_pass(reductions: list[Reduction]) -> bool:
+    return len(reductions) == 1 and reductions[0].function == "reduce"
+
+
 @dataclass
 class Once:
     """What is computed for each index or result."""
@@ -130,10 +134,14 @@ class Loop:
         lines that are evaluated once store as they go; behind several passes there is one more.
         """
         stores = self.lines != self.lines_without_stores
-        once = len(reductions) == 1 and reductions[0].function == "reduce"
-        if once or not stores:
+        if is_one_pass(reductions) or not stores:
             return self.lines, ""
         return self.lines_without_stores, self.lines
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the lines are evaluated more than once."""
+        return bool(self.reductions) and not is_one_pass(in_one_pass(self.reductions))
 
     @property
     def parameters(self) -> str:
