@@ -30,7 +30,6 @@ from torch.utils._sympy.printers import CppPrinter
 from torch.utils._sympy.symbol import SymT, free_symbol_is_type
 
 from .indices import PLACE, in_row, row_length, same
-from .kept import keep
 from .overrides import PuoneOverrides, Variable
 from .source import (
     COLUMNS,
@@ -390,11 +389,6 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         index = Entry(tree.name, f"{row} * {size} + {PLACE}")  # reductions may ask for it
         return Split(str(row), str(PLACE), size, "".join(map(str, [index, *values])))
 
-    def _type_of(self, variable: str) -> str:
-        dtype = self.cse.varname_map[variable].dtype
-        assert dtype is not None
-        return computed(dtype)
-
     # ---- the whole ----
 
     def _size(self, size: sympy.Expr) -> str:
@@ -587,10 +581,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
             f"int64_t {each.name}_extent;\n" for each in parameters if each.kind == "buffer"
         )
         aliases = "".join(each.alias for each in parameters)
-        memory = ""
-        if isinstance(layout, Results):
-            memory, parts = keep(parts, self._type_of)
-        body = aliases + memory + layout.body(parts)
+        body = aliases + layout.body(parts)
         source = (
             f"struct Args {{\n{indented(f'Arguments arguments;{chr(10)}{fields}{extents}')}}};\n"
             f"PUONE_MODULE_{layout.idiom}({self.NAME}, Args) {{\n{indented(body)}}}\n"
