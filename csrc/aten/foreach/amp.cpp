@@ -42,8 +42,6 @@ void unscale(TensorList self, Tensor& found_inf, const Tensor& inv_scale) {
     TORCH_CHECK(
         tensor.device() == found_inf.device() && tensor.device() == inv_scale.device(),
         "all scaled gradients, found_inf and inv_scale must be on the same device");
-    TORCH_CHECK(
-        tensor.is_floating_point(), "all scaled gradients must be of a floating-point type");
     requireType(kernel::amp_unscale, tensor.scalar_type()); // before any is changed
   }
   while (!rest.empty()) {

@@ -66,12 +66,23 @@ _NEEDS = {"bfloat16": ("bfloat16",), "float64": ("float64",)}
 
 ONE = torch.tensor(1.0)  # of the CPU, as numbers that programs make are
 
+
+def _extremes(x: Tensor) -> list[Tensor]:
+    """Of several, the first is the one."""
+    whole = [x.amax(), x.amin(), x.argmax(), x.argmin()]
+    rows = [x.amax(1), x.amin(1), x.argmax(1), x.argmin(1)]
+    columns = [x.amax(0), x.amin(0), x.argmax(0), x.argmin(0)]
+    return [*whole, *rows, *columns, x.relu(), x.clamp(-0.5, 0.5), torch.maximum(x, x.flip(0))]
+
+
 _PROGRAMS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "pointwise": lambda x, y: (x * y + 1).relu() - x.sigmoid().exp(),
     "broadcast": lambda x, y: x + y[:, :1] * y[:1] - 2,
     "transposed": lambda x, y: (x.t() + y.t()).contiguous() * 2,
     "sum": lambda x, y: (x.sum(), (x * y).sum(1), y.mean(0)),
     "extremes": lambda x, y: (x.amax(), y.amin(0), x.argmax(1)),
+    "ties": lambda x, y: _extremes((x * 2).round().repeat(5, 1)),
+    "not_a_number": lambda x, y: _extremes(torch.where(x * y > 0.1, torch.nan, x).repeat(5, 1)),
     "variance": lambda x, y: ((x + 10).var(1), torch.std(y, 0)),
     "softmax": lambda x, y: torch.softmax(x * 2 + y, -1),
     "layer_norm": lambda x, y: functional.layer_norm(x + y, (COLUMNS,), y[0], y[1]),

@@ -50,6 +50,9 @@ ELEMENTS: dict[str, Write] = {
     "floor_complex": lambda x: x.to(torch.complex64).floor(),
     "remainder_complex": lambda x: x.to(torch.complex64).remainder(2),
     "polygamma_order": lambda x: torch.polygamma(-1, x),
+    "unscale_integers": lambda x: torch._amp_foreach_non_finite_check_and_unscale_(
+        [x.long()], ones(x, 1), ones(x, 1)
+    ),
     "unscale_found_dtype": lambda x: torch._amp_foreach_non_finite_check_and_unscale_(
         [x.clone()], zeros_index(x, 1), ones(x, 1)
     ),

@@ -121,6 +121,23 @@ def a_snapshot_adds_up_to_the_counters(dev: Device) -> None:
     assert sorted(asked) == sorted(x.nbytes for x in kept), f"requested_size of the new: {asked}"
 
 
+@check("memory/history:asked_again", "MEM-052", needs=("memory_history",))
+def recording_that_is_asked_for_again_goes_on(dev: Device) -> None:
+    """A second call with the same settings keeps what the first has recorded."""
+    with on_first_device(dev), history(dev, max_entries=1000) as snapshot:
+        kept = [allocate(dev, 3000)]
+        before = snapshot()["device_traces"][0]
+        with history(dev, max_entries=1000):
+            kept.append(allocate(dev, 4000))
+            after = snapshot()["device_traces"][0]
+    del kept
+    addresses = [entry["addr"] for entry in before]
+    assert addresses, "nothing was recorded"
+    found = [entry["addr"] for entry in after[: len(before)]]
+    assert found == addresses, f"{len(before)} entries before the call, {len(after)} after it"
+    assert len(after) > len(before), "nothing was recorded after the second call"
+
+
 @check("memory/history:newest", "MEM-055", needs=("memory_history",))
 def a_short_history_has_the_newest_entries(dev: Device) -> None:
     """Of more entries than are kept the last are there, in order and with the time of the day."""

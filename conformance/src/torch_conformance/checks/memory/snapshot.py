@@ -95,6 +95,27 @@ def snapshots_have_the_values_that_tools_know(dev: Device) -> None:
     assert len(snapshot["device_traces"]) == dev.count, "a history for each device"
 
 
+@check("memory/snapshot_fields:sums", "MEM-067", needs=("memory_history",))
+def segments_say_what_their_blocks_add_up_to(dev: Device) -> None:
+    """The sizes of a segment are the sums of those of its blocks: of all, in use, or taken."""
+    states = {
+        "total_size": ("active_allocated", "active_awaiting_free", "inactive"),
+        "active_size": ("active_allocated", "active_awaiting_free"),
+        "allocated_size": ("active_allocated",),
+    }
+    for segment in _parts(_recorded(dev))["segment"]:
+        blocks = segment["blocks"]
+        sums = {
+            field: sum(block["size"] for block in blocks if block["state"] in counted)
+            for field, counted in states.items()
+        }
+        sums["requested_size"] = sum(
+            block["requested_size"] for block in blocks if block["state"] != "inactive"
+        )
+        said = {field: segment[field] for field in sums}
+        assert said == sums, f"a segment says {said}, its blocks add up to {sums}"
+
+
 #: Functions of torch.cuda._memory_viz that read a snapshot.
 _VIEWERS: dict[str, Callable[[Any], Any]] = {
     "trace": _memory_viz.trace,

@@ -14,6 +14,9 @@ from torch_conformance.checks.operator._programs import ints, x2, x3
 _LISTS: dict[str, Program] = {
     "foreach_add": lambda d: torch._foreach_add(_list(d), _list(d), alpha=2),
     "foreach_mul_scalar": lambda d: torch._foreach_mul(_list(d), 2.5),
+    "foreach_complex_number": lambda d: (
+        torch._foreach_mul(_list(d), 2j) + torch._foreach_sub(_list(d), 1 + 2j)
+    ),
     "foreach_scalars": lambda d: torch._foreach_mul(_list(d), [1.0, 2.0, 3.0]),
     "foreach_in_place": lambda d: _mutated(torch._foreach_add_, d, 1.5),
     "foreach_div_in_place": lambda d: _mutated(torch._foreach_div_, d, [2.0, 4.0, 8.0]),
@@ -95,7 +98,10 @@ def _clipped(device: torch.device) -> list[Tensor]:
     "operator/tensor_list",
     "OP-009",
     cases=tuple(_LISTS),
-    case_needs={name: "float16" for name in _LISTS if "types" in name},
+    case_needs={
+        **{name: "float16" for name in _LISTS if "types" in name},
+        "foreach_complex_number": "complex64",
+    },
 )
 def lists_of_tensors_are_read_and_written(dev: Device, case: str) -> None:
     """Operators that take lists, and those that change the tensors in them, agree with the CPU."""

@@ -54,6 +54,10 @@ _OF_EXTREMES: dict[str, Unary] = {
             "softsign",
         )
     },
+    **{
+        name: getattr(torch.special, name)
+        for name in ("entr", "erfinv", "gammaln", "i0e", "i1e", "logit", "ndtr", "psi")
+    },
     # The CPU's vectors compute erf of small numbers as zero, and gelu of infinity as NaN.
     "erf": lambda x: _not_small(x).erf(),
     "gelu": lambda x: functional.gelu(_not_small(x).nan_to_num(NAN, 9, -9)),
