@@ -67,6 +67,13 @@ def mlp(x: torch.Tensor, up: torch.Tensor, down: torch.Tensor) -> torch.Tensor:
     return x + hidden @ down
 
 
+def mlp_of_formula(x: torch.Tensor, up: torch.Tensor, down: torch.Tensor) -> torch.Tensor:
+    """The same with the GELU of GPT-2's published code, which is a formula of eight operators."""
+    h = torch.nn.functional.layer_norm(x, x.shape[-1:]) @ up
+    gelu = 0.5 * h * (1.0 + torch.tanh(0.7978845608028654 * (h + 0.044715 * torch.pow(h, 3.0))))
+    return x + gelu @ down
+
+
 def products_of_mlp(x: torch.Tensor, up: torch.Tensor, down: torch.Tensor) -> torch.Tensor:
     return (x @ up) @ down
 
@@ -85,6 +92,7 @@ PROGRAMS = {
     "gelu_mlp": Program(
         mlp, [(4096, 256), (256, 1024), (1024, 256)], 1.3, products=products_of_mlp
     ),
+    "gelu_formula": Program(mlp_of_formula, [(4096, 256), (256, 1024), (1024, 256)], 1.3),
     # Of more than a million elements, so that the cost of a call, most of it PyTorch's, is small.
     "bias_gelu": Program(
         lambda x, b: torch.nn.functional.gelu(x + b), [(32768, 128), (128,)], 0.85
