@@ -108,6 +108,7 @@ def _environment(folder: Path, at_start: str) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(path), "PUONE_DRIVER": "sim"}
 
 
+@pytest.mark.nightly
 def test_another_result_is_named_and_the_same_results_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +126,7 @@ FEW_DOUBLED = DOUBLED.replace(
 )
 
 
+@pytest.mark.nightly
 def test_what_differs_in_a_process_of_its_own_without_the_mutant_says_nothing(
     tmp_path: Path,
 ) -> None:

@@ -24,6 +24,7 @@ def _environment(**more: str) -> dict[str, str]:
     return {"PYTHONPATH": path, "PUONE_DRIVER": str(SIM), **more}
 
 
+@pytest.mark.nightly
 def test_what_the_compiler_says_has_lines_of_its_own(tmp_path: Path) -> None:
     compiler = tmp_path / "compiler"
     compiler.write_text(FAILS)
