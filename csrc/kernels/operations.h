@@ -506,8 +506,8 @@ PUONE_FN Moments<T> welford_add(Moments<T> a, T value) {
   return {mean, a.squares + delta * (value - mean), count};
 }
 
-/// Mean, and sum of squared deviations from it, of columns of load(column, i), in two passes. Those
-/// of one result, a block has: moments() and momentsRows().
+/// Mean, and sum of squared deviations from it, of columns of load(column, i), in two passes. A
+/// block has one pass for a single result: moments().
 template <class Block, class T, class Load>
 PUONE_FN void welford_reduce_columns(
     const Block& block, int64_t width, int64_t n, T zero, const Load& load, Moments<T>* out) {
