@@ -97,6 +97,11 @@ PROGRAMS = {
     "bias_gelu": Program(
         lambda x, b: torch.nn.functional.gelu(x + b), [(32768, 128), (128,)], 0.85
     ),
+    "gelu_norm": Program(
+        lambda x: torch.nn.functional.layer_norm(torch.nn.functional.gelu(x), (128,)),
+        [(32768, 128)],
+        0.85,
+    ),
     "batch_norm": Program(batch_norm, [(256, 32, 32, 16)], 0.85),
     "standardise": Program(lambda x: (x - x.mean(0)) / x.std(0), [(32768, 128)], 0.85),
     "sum": Program(lambda x: x.sum(), [(4 * MILLION,)], 0.85),
