@@ -496,18 +496,36 @@ template <class T>
 PUONE_FN Moments<T> welford_combine(Moments<T> a, Moments<T> b) {
   const T count = a.count + b.count, delta = b.mean - a.mean;
   const T share = count == 0 ? T(0) : b.count / count;
-  const T weighted = a.count * share * delta; // first: 0 without elements, however large delta
-  return {a.mean + delta * share, a.squares + b.squares + weighted * delta, count};
-}
-/// Welford's update: one more element.
-template <class T>
-PUONE_FN Moments<T> welford_add(Moments<T> a, T value) {
-  const T count = a.count + 1, delta = value - a.mean, mean = a.mean + delta / count;
-  return {mean, a.squares + delta * (value - mean), count};
+  return {a.mean + delta * share, a.squares + b.squares + delta * delta * a.count * share, count};
 }
 
-/// Mean, and sum of squared deviations from it, of columns of load(column, i), in two passes. A
-/// block has one pass for a single result: moments().
+/// Mean, and sum of squared deviations from it, in two passes over load(0) ... load(n - 1).
+template <class Block, class T, class Load>
+PUONE_FN Moments<T> welford_reduce(const Block& block, int64_t n, T zero, const Load& load) {
+  const auto plus = [](T a, T b) PUONE_DEVICE { return a + b; };
+  const T count = static_cast<T>(n), mean = block.reduce(n, zero, load, plus) / count;
+  const auto square = [=](int64_t i) PUONE_DEVICE {
+    const T deviation = load(i) - mean;
+    return deviation * deviation;
+  };
+  return {mean, block.reduce(n, zero, square, plus), count};
+}
+
+/// The same for rows of load(row, i).
+template <class Block, class T, class Load>
+PUONE_FN Moments<T> welford_reduce_rows(
+    const Block& block, int64_t rows, int64_t length, T zero, const Load& load) {
+  const auto plus = [](T a, T b) PUONE_DEVICE { return a + b; };
+  const T count = static_cast<T>(rows * length);
+  const T mean = block.reduceRows(rows, length, zero, load, plus) / count;
+  const auto square = [=](int64_t row, int64_t i) PUONE_DEVICE {
+    const T deviation = load(row, i) - mean;
+    return deviation * deviation;
+  };
+  return {mean, block.reduceRows(rows, length, zero, square, plus), count};
+}
+
+/// The same for columns of load(column, i).
 template <class Block, class T, class Load>
 PUONE_FN void welford_reduce_columns(
     const Block& block, int64_t width, int64_t n, T zero, const Load& load, Moments<T>* out) {

@@ -23,14 +23,7 @@ _ATEN = torch.ops.aten
 #: Operations without a function, besides inductor's own table of special functions.
 OTHERS = ("erfinv", "frexp", "ldexp", "lgamma", "nextafter")
 
-#: Functions that take longer than a store and a load.
-# fmt: off
-_COSTLY = frozenset((
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "sigmoid", "erf", "erfc",
-    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "hypot",
-    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
-))
-# fmt: on
+_COSTLY = frozenset(("exp", "log", "log10", "log1p", "log2", "sigmoid", "tanh"))
 
 
 def _overloads(names: list[str]) -> Iterator[torch._ops.OpOverload]:
@@ -141,8 +134,7 @@ def keep_layouts(device: str) -> None:
 def store_what_is_costly(device: str) -> None:
     """Store results of costly functions that are used twice, as inductor does on the CPU.
 
-    A softmax has its exponentials in a sum and in quotients, which are two loops; so has a layer
-    norm of a GELU its error functions.
+    A softmax has its exponentials in a sum and in quotients, which are two loops.
     """
     should_store = ir.StorageBox.should_realize_on_reuse
 

@@ -123,13 +123,14 @@ class Loop:
     reductions: list[Reduction] = field(default_factory=list)
     split: Split | None = None
 
-    def passes(self, once: bool) -> tuple[str, str]:
-        """The lines of each pass, and those of one more that stores, or "".
+    def passes(self, reductions: list[Reduction]) -> tuple[str, str]:
+        """The lines of each of these passes, and those of one more that stores, or "".
 
         Stores in place change what another evaluation of the lines would read, and may add. So
         lines that are evaluated once store as they go; behind several passes there is one more.
         """
         stores = self.lines != self.lines_without_stores
+        once = len(reductions) == 1 and reductions[0].function == "reduce"
         if once or not stores:
             return self.lines, ""
         return self.lines_without_stores, self.lines
@@ -250,12 +251,14 @@ class Results:
         if not loop.reductions:
             return text + every(loop.lines)
         reductions = in_one_pass(loop.reductions)
-        lines, last = loop.passes(once=len(reductions) == 1)
+        lines, last = loop.passes(reductions)
         for each in reductions:
             element = _element(each.type, each.identity, loop.defined + lines, each.value)
             load = _function(loop.parameters, element)
-            method = "moments" if each.function == "welford_reduce" else "reduce"
-            call = f"block.{method}{'Rows' if rows else ''}({loop.space}"
+            if each.function == "welford_reduce":
+                call = f"ops::welford_reduce{'_rows' if rows else ''}(block, {loop.space}"
+            else:
+                call = f"block.reduce{'Rows' if rows else ''}({loop.space}"
             text += f"const auto {each.name} = {call}, {each.identity}, {load}{each.tail});\n"
             text += each.unpacked(each.name)
         return text + (every(last) if last else "")
@@ -305,8 +308,7 @@ class Columns:
 
         if not loop.reductions:
             return every(loop.lines)
-        (first, *others) = loop.reductions
-        lines, last = loop.passes(once=not others and first.function == "reduce")
+        lines, last = loop.passes(loop.reductions)
         text = ""
         for each in loop.reductions:
             element = _element(each.type, each.identity, known + loop.entries + lines, each.value)
