@@ -62,16 +62,16 @@ def chain(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return ((((x * y + x).relu() - y) * 0.5).abs() + 1).sqrt() * x
 
 
-def mlp(x: torch.Tensor, up: torch.Tensor, down: torch.Tensor) -> torch.Tensor:
-    hidden = torch.nn.functional.gelu(torch.nn.functional.layer_norm(x, x.shape[-1:]) @ up)
-    return x + hidden @ down
+def mlp(gelu: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def function(x: torch.Tensor, up: torch.Tensor, down: torch.Tensor) -> torch.Tensor:
+        return x + gelu(torch.nn.functional.layer_norm(x, x.shape[-1:]) @ up) @ down
+
+    return function
 
 
-def mlp_of_formula(x: torch.Tensor, up: torch.Tensor, down: torch.Tensor) -> torch.Tensor:
-    """The same with the GELU of GPT-2's published code, which is a formula of eight operators."""
-    h = torch.nn.functional.layer_norm(x, x.shape[-1:]) @ up
-    gelu = 0.5 * h * (1.0 + torch.tanh(0.7978845608028654 * (h + 0.044715 * torch.pow(h, 3.0))))
-    return x + gelu @ down
+def gelu_of_formula(x: torch.Tensor) -> torch.Tensor:
+    """That of GPT-2's published code: eight operators."""
+    return 0.5 * x * (1.0 + torch.tanh(0.7978845608028654 * (x + 0.044715 * torch.pow(x, 3.0))))
 
 
 def products_of_mlp(x: torch.Tensor, up: torch.Tensor, down: torch.Tensor) -> torch.Tensor:
@@ -83,16 +83,15 @@ def batch_norm(x: torch.Tensor) -> torch.Tensor:
 
 
 MILLION = 1 << 20
+OF_MLP: list[tuple[int, ...]] = [(4096, 256), (256, 1024), (1024, 256)]
 PROGRAMS = {
     "chain": Program(chain, [(MILLION,), (MILLION,)], 3.0),
     "softmax": Program(lambda x: torch.softmax(x * 2, -1), [(8192, 128)], 1.3),
     "layer_norm": Program(
         lambda x, b: torch.nn.functional.layer_norm(x + b, (128,)), [(8192, 128), (128,)], 1.3
     ),
-    "gelu_mlp": Program(
-        mlp, [(4096, 256), (256, 1024), (1024, 256)], 1.3, products=products_of_mlp
-    ),
-    "gelu_formula": Program(mlp_of_formula, [(4096, 256), (256, 1024), (1024, 256)], 1.3),
+    "gelu_mlp": Program(mlp(torch.nn.functional.gelu), OF_MLP, 1.3, products=products_of_mlp),
+    "gelu_formula": Program(mlp(gelu_of_formula), OF_MLP, 1.3),
     # Of more than a million elements, so that the cost of a call, most of it PyTorch's, is small.
     "bias_gelu": Program(
         lambda x, b: torch.nn.functional.gelu(x + b), [(32768, 128), (128,)], 0.85

@@ -69,10 +69,9 @@ ONE = torch.tensor(1.0)  # of the CPU, as numbers that programs make are
 
 def _extremes(x: Tensor) -> list[Tensor]:
     """Of several, the first is the one."""
-    whole = [x.amax(), x.amin(), x.argmax(), x.argmin()]
-    rows = [x.amax(1), x.amin(1), x.argmax(1), x.argmin(1)]
-    columns = [x.amax(0), x.amin(0), x.argmax(0), x.argmin(0)]
-    return [*whole, *rows, *columns, x.relu(), x.clamp(-0.5, 0.5), torch.maximum(x, x.flip(0))]
+    reductions = (torch.amax, torch.amin, torch.argmax, torch.argmin)
+    found = [reduce(x, *dim) for dim in ((), (0,), (1,)) for reduce in reductions]
+    return [*found, x.relu(), x.clamp(-0.5, 0.5), torch.maximum(x, x.flip(0))]
 
 
 _PROGRAMS: dict[str, Callable[[Tensor, Tensor], Any]] = {

@@ -282,9 +282,6 @@ def _loss(function: Callable[..., Tensor], target: Callable[[], Tensor]) -> Prog
     return program
 
 
-_CLASSES_2D = torch.tensor([[[0, 4, 2]], [[1, 3, 2]]])
-
-
 def _nll_2d(x: Tensor, classes: Tensor, reduction: str) -> Tensor:
     """Without a reduction, neighbours of the incoming gradient are apart in memory."""
     scores = x.view(2, 1, 3, 5).movedim(3, 1).log_softmax(1)
@@ -302,7 +299,7 @@ _LOSSES: dict[str, Program] = {
         lambda x, t, reduction: functional.nll_loss(x.log_softmax(1), t, reduction=reduction),
         lambda: torch.tensor([0, 4, 2, 1, 3, 2]),
     ),
-    "nll_2d": _loss(lambda x, t, reduction: _nll_2d(x, t, reduction), lambda: _CLASSES_2D),
+    "nll_2d": _loss(_nll_2d, lambda: torch.tensor([[[0, 4, 2]], [[1, 3, 2]]])),
     "mse": _loss(functional.mse_loss, lambda: noise((6, 5), seed=3)),
     "l1": _loss(functional.l1_loss, lambda: noise((6, 5), seed=3)),
     "smooth_l1": _loss(functional.smooth_l1_loss, lambda: noise((6, 5), seed=3)),
