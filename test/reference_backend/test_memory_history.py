@@ -52,7 +52,8 @@ def allocate_here(size: int = 1000) -> torch.Tensor:
 def test_an_allocation_and_its_free_are_in_the_history_with_their_stacks() -> None:
     begun = time.time() * 1e6
     record()
-    x = allocate_here()
+    # As large as no free part of a segment in which another test's tensors still live.
+    x = allocate_here(5_000_000)
     address = x.data_ptr()
     del x
     [segment, allocation, request, done, *_] = history()
@@ -63,7 +64,7 @@ def test_an_allocation_and_its_free_are_in_the_history_with_their_stacks() -> No
         "free_completed",
     ]
     assert allocation["addr"] == request["addr"] == address
-    assert allocation["size"] == 4096
+    assert allocation["size"] == 20 << 20
     assert functions(allocation["frames"])[:2] == [
         "allocate_here",
         "test_an_allocation_and_its_free_are_in_the_history_with_their_stacks",
