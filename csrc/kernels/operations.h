@@ -496,10 +496,18 @@ template <class T>
 PUONE_FN Moments<T> welford_combine(Moments<T> a, Moments<T> b) {
   const T count = a.count + b.count, delta = b.mean - a.mean;
   const T share = count == 0 ? T(0) : b.count / count;
-  return {a.mean + delta * share, a.squares + b.squares + delta * delta * a.count * share, count};
+  const T weighted = a.count * share * delta; // first: 0 without elements, however large delta
+  return {a.mean + delta * share, a.squares + b.squares + weighted * delta, count};
+}
+/// Welford's update: one more element.
+template <class T>
+PUONE_FN Moments<T> welford_add(Moments<T> a, T value) {
+  const T count = a.count + 1, delta = value - a.mean, mean = a.mean + delta / count;
+  return {mean, a.squares + delta * (value - mean), count};
 }
 
-/// Mean, and sum of squared deviations from it, in two passes over load(0) ... load(n - 1).
+/// Mean, and sum of squared deviations from it, in two passes over load(0) ... load(n - 1). Where
+/// loads are computations that cost more, moments() of a block loads once.
 template <class Block, class T, class Load>
 PUONE_FN Moments<T> welford_reduce(const Block& block, int64_t n, T zero, const Load& load) {
   const auto plus = [](T a, T b) PUONE_DEVICE { return a + b; };

@@ -17,13 +17,12 @@ from torch.utils._pytree import tree_leaves
 
 from .overrides import FUNCTIONS
 from .runtime import blocks_use_all_cores
+from .source import COSTLY
 from .types import STORED
 
 _ATEN = torch.ops.aten
 #: Operations without a function, besides inductor's own table of special functions.
 OTHERS = ("erfinv", "frexp", "ldexp", "lgamma", "nextafter")
-
-_COSTLY = frozenset(("exp", "log", "log10", "log1p", "log2", "sigmoid", "tanh"))
 
 
 def _overloads(names: list[str]) -> Iterator[torch._ops.OpOverload]:
@@ -134,7 +133,8 @@ def keep_layouts(device: str) -> None:
 def store_what_is_costly(device: str) -> None:
     """Store results of costly functions that are used twice, as inductor does on the CPU.
 
-    A softmax has its exponentials in a sum and in quotients, which are two loops.
+    A softmax has its exponentials in a sum and in quotients, which are two loops; so has a layer
+    norm of a GELU its error functions.
     """
     should_store = ir.StorageBox.should_realize_on_reuse
 
@@ -144,7 +144,7 @@ def store_what_is_costly(device: str) -> None:
             users > 1
             and isinstance(self.data, ir.Pointwise)
             and ir.get_device_type(self.data) == device
-            and not _COSTLY.isdisjoint(self.data.inner_fn_opcount().used_ops)
+            and not COSTLY.isdisjoint(self.data.inner_fn_opcount().used_ops)
         )
         return is_costly or should_store(self, users, **kwargs)
 

@@ -26,6 +26,14 @@ from . import invariants
 LEAVE = "PUONE_LEAVE;"
 COLUMNS = 64  # kModuleColumns
 ROWS = 16  # kModuleRows
+#: Functions of elements that take longer than a store and a load.
+# fmt: off
+COSTLY = frozenset((
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "sigmoid", "erf", "erfc",
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "hypot",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+))
+# fmt: on
 
 
 class Entry(NamedTuple):
@@ -123,14 +131,18 @@ class Loop:
     reductions: list[Reduction] = field(default_factory=list)
     split: Split | None = None
 
-    def passes(self, reductions: list[Reduction]) -> tuple[str, str]:
-        """The lines of each of these passes, and those of one more that stores, or "".
+    @property
+    def is_costly(self) -> bool:
+        """Whether an element had better be computed once."""
+        return not COSTLY.isdisjoint(re.findall(r"\bops::(\w+)\(", self.lines))
+
+    def passes(self, once: bool) -> tuple[str, str]:
+        """The lines of each pass, and those of one more that stores, or "".
 
         Stores in place change what another evaluation of the lines would read, and may add. So
         lines that are evaluated once store as they go; behind several passes there is one more.
         """
         stores = self.lines != self.lines_without_stores
-        once = len(reductions) == 1 and reductions[0].function == "reduce"
         if once or not stores:
             return self.lines, ""
         return self.lines_without_stores, self.lines
@@ -251,14 +263,17 @@ class Results:
         if not loop.reductions:
             return text + every(loop.lines)
         reductions = in_one_pass(loop.reductions)
-        lines, last = loop.passes(reductions)
+        one = loop.is_costly or reductions[0].function == "reduce"
+        lines, last = loop.passes(once=one and len(reductions) == 1)
         for each in reductions:
             element = _element(each.type, each.identity, loop.defined + lines, each.value)
             load = _function(loop.parameters, element)
-            if each.function == "welford_reduce":
-                call = f"ops::welford_reduce{'_rows' if rows else ''}(block, {loop.space}"
-            else:
+            if each.function == "reduce":
                 call = f"block.reduce{'Rows' if rows else ''}({loop.space}"
+            elif loop.is_costly:
+                call = f"block.moments{'Rows' if rows else ''}({loop.space}"
+            else:
+                call = f"ops::welford_reduce{'_rows' if rows else ''}(block, {loop.space}"
             text += f"const auto {each.name} = {call}, {each.identity}, {load}{each.tail});\n"
             text += each.unpacked(each.name)
         return text + (every(last) if last else "")
@@ -308,7 +323,8 @@ class Columns:
 
         if not loop.reductions:
             return every(loop.lines)
-        lines, last = loop.passes(loop.reductions)
+        only, *others = loop.reductions
+        lines, last = loop.passes(once=not others and only.function == "reduce")
         text = ""
         for each in loop.reductions:
             element = _element(each.type, each.identity, known + loop.entries + lines, each.value)
