@@ -141,6 +141,9 @@ foreign: $(SUITE) ## install a public backend of ci/backends and run the suite o
 	PYTHONPATH=$(FOREIGN) $(PYTHON) -m pytest conformance --shard=$(SHARD) \
 	  --backend-file=$(FOREIGN)/$(BACKEND).yaml $(PYTEST_ARGS) || test $$? -eq 1
 
+# Processes run beside each other, and threads of OpenMP that wait in a loop would take the others' cores.
+test test-all: export OMP_WAIT_POLICY := passive
+
 # A file's tests share what is costly to set up; files in the order in which test/conftest.py puts
 # them.
 IN_FILES := --dist loadfile --no-loadscope-reorder

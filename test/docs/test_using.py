@@ -51,6 +51,7 @@ def mypy(folder: Path, program: str) -> list[str]:
     return done.stdout.splitlines()[:-1]
 
 
+@pytest.mark.nightly
 def test_type_checkers_know_the_module_under_both_names(tmp_path: Path) -> None:
     recipes = blocks(section(PAGE, "Type checkers and editors"), "python")
     assert len(recipes) == 2

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 # In a process of its own: its threads and descriptors are then the loop's alone.
 LOOP = """
 import gc, os
@@ -69,6 +71,7 @@ assert before == after, (before, after)
 """
 
 
+@pytest.mark.nightly
 def test_ten_thousand_train_steps_hold_memory_threads_and_descriptors_flat() -> None:
     done = subprocess.run(
         [sys.executable, "-c", f"ITERATIONS = 10_000\n{LOOP}"],

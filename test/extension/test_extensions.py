@@ -63,6 +63,7 @@ def test_kernels_of_an_extension_compute(probe: Probing) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.nightly
 @needs_standin
 def test_the_same_extension_runs_on_another_driver(probe: Probing) -> None:
     done = probe(RESULTS, PUONE_DRIVER=str(STANDIN), PUONE_CUDA_NVRTC=str(FAKE_NVRTC))

@@ -41,6 +41,7 @@ def succeeds(python: Python, tmp_path: Path) -> Succeeds:
     return run_code
 
 
+@pytest.mark.nightly
 def test_a_second_process_takes_everything_from_the_caches(
     succeeds: Succeeds, tmp_path: Path
 ) -> None:
@@ -73,7 +74,11 @@ print(counters["inductor"]["fxgraph_cache_hit"])
     ("env", "said"),
     [
         ({"CXX": "no-such-compiler"}, "CXX=no-such-compiler is not a C++ compiler"),
-        (odd("no_extensions"), 'does not have the extension "module"'),
+        pytest.param(
+            odd("no_extensions"),
+            'does not have the extension "module"',
+            marks=pytest.mark.nightly,
+        ),
     ],
     ids=["no_compiler", "no_extension"],
 )

@@ -44,6 +44,7 @@ def test_latency_of_the_cpu_against_itself(tmp_path: Path) -> None:
     assert rows["copy 64 MB, device to device"]["cpu_us"] > 100 * rows["view"]["cpu_us"]
 
 
+@pytest.mark.nightly
 def test_operators_are_summed_up_by_group(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     options = ("--device", "cpu", "--only", "operators", "--rounds", "1", "--json", str(file))

@@ -107,6 +107,7 @@ def test_what_to_import_is_asked_for(tmp_path: Path) -> None:
     assert "Say it: --import torch_mychip" in done.stderr
 
 
+@pytest.mark.nightly
 def test_a_backend_that_bears_no_fork_is_spawned(tmp_path: Path) -> None:
     (tmp_path / "torch_shy.py").write_text(
         "import sys\n"
@@ -143,6 +144,7 @@ def test_a_device_that_only_the_call_of_an_entry_point_makes_is_loaded_as_torch_
     assert (found.privateuse1, found.called) == ("freshchip", True)
 
 
+@pytest.mark.nightly
 def test_a_package_is_found_whose_import_has_another_name(tmp_path: Path) -> None:
     install(tmp_path, "freshchip-accelerator", "fca", "import torch_freshchip\n")
     install(tmp_path, "freshchip-tools", "fct", "raise ImportError('no device')\n")

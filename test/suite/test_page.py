@@ -162,6 +162,7 @@ def test_text_has_enough_contrast_in_both_themes() -> None:
                 assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 4.5, (text, ground, colours)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["mixed", "failing", "excused"])
 def test_twenty_thousand_checks_stay_below_three_megabytes(kind: str) -> None:
     number = 20_000

@@ -489,6 +489,7 @@ def survives(
     return survives
 
 
+@pytest.mark.nightly
 def test_one_who_was_killed_anywhere_is_caught_up_with(
     index: PinIndex, github_fake: GitHubFake, survives: Callable[[], None]
 ) -> None:
@@ -507,6 +508,7 @@ def test_any_failure_at_any_call_is_made_good_by_another_run(
     withstands(github_fake, run)
 
 
+@pytest.mark.nightly
 def test_one_who_was_killed_while_updating_is_caught_up_with(
     proposed: GitHubFake, index: PinIndex, survives: Callable[[], None]
 ) -> None:

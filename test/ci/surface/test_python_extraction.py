@@ -282,6 +282,7 @@ def _takes_self(found: dict[str, Declaration], name: str) -> int:
     return int(owner is not None and owner.kind == "class" and not static)
 
 
+@pytest.mark.nightly
 def test_the_installed_torch_has_what_backends_call() -> None:
     found = {d.name: d for d in python_api.extract(installed_tree(), catalogue.load())}
     assert found["torch.accelerator.empty_cache"].file == "torch/accelerator/memory.py"

@@ -24,7 +24,8 @@ COMMITS = {
 }
 
 
-@pytest.mark.parametrize("version", ["2.15.0", pytest.param("2.5.1", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", ["2.15.0", "2.5.1"])
 def test_a_version_is_fetched_and_its_surface_read(version: str, tmp_path: Path) -> None:
     said: list[str] = []
     try:
