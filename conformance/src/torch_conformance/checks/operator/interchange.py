@@ -60,6 +60,16 @@ def dlpack_capsules_keep_memory_alive(dev: Device) -> None:
     dev.assert_equal(y, ramp((4, 6)))
 
 
+@check("operator/dlpack_capsule:fixed", "OP-028", needs=("plain_tensors", "addresses"))
+def memory_from_a_dlpack_capsule_does_not_grow(dev: Device) -> None:
+    """A storage from a DLPack capsule refuses to grow, and the tensor that went in is whole."""
+    x = ramp((4, 6)).to(dev.device(), copy=True)
+    storage = _from_a_capsule(x).untyped_storage()
+    error = raised(lambda: storage.resize_(2 * storage.nbytes()))
+    assert isinstance(error, RuntimeError), f"resize_ of memory that DLPack lent: {error!r}"
+    dev.assert_equal(x, ramp((4, 6)))
+
+
 @check("operator/dlpack_capsule:to_host", "OP-028", needs=("plain_tensors", "addresses"))
 def dlpack_capsules_can_be_asked_for_on_the_host(dev: Device) -> None:
     """A DLPack capsule that is asked for on the CPU holds the values of the device tensor."""
