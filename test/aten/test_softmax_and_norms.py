@@ -117,6 +117,13 @@ def test_layer_norm(affine: bool) -> None:
     assert not puone._fallback_counts()
 
 
+def test_the_mean_of_a_long_row_keeps_its_digits() -> None:
+    x = torch.sigmoid(10 + torch.randn(2, 50_000))  # the mean is 20,000 times the deviation
+    expected = functional.layer_norm(x.double(), (50_000,), eps=1e-30)
+    normalised = functional.layer_norm(x.to("puone"), (50_000,), eps=1e-30)
+    torch.testing.assert_close(normalised.cpu().double(), expected, rtol=0, atol=0.01)
+
+
 @pytest.mark.parametrize("shape", [(4, 12, 5, 7), (4, 12), (3, 12, 1)], ids=str)
 @pytest.mark.parametrize("groups", [1, 3, 12])
 def test_group_norm(shape: tuple[int, ...], groups: int) -> None:

@@ -50,7 +50,11 @@ struct GroupNorm {
     X* const y = out + index * size;
     const auto add = [](T a, T b) { return a + b; };
     const T n = static_cast<T>(size);
-    const T center = block.reduce(size, T(0), [=](int64_t i) { return cast<T>(x[i]); }, add) / n;
+    // The error of the mean has to be small against deviations, which may be small against the
+    // mean.
+    const auto wide = [=](int64_t i) { return static_cast<double>(cast<T>(x[i])); };
+    const auto sum = block.reduce(size, 0.0, wide, [](double a, double b) { return a + b; });
+    const T center = static_cast<T>(sum / static_cast<double>(size));
     const auto deviation = [=](int64_t i) { return cast<T>(x[i]) - center; };
     const T squares =
         block.reduce(size, T(0), [=](int64_t i) { return deviation(i) * deviation(i); }, add);

@@ -151,6 +151,29 @@ def moments_do_not_cancel(dev: Device, case: str, dtype: torch.dtype) -> None:
     )
 
 
+_N = 50_001
+#: Of numbers just below one, in rows so long that each addition to a running sum rounds up.
+_OF_LONG_ROWS: dict[str, Callable[[Tensor], Any]] = {
+    "var_mean": lambda x: [x.var(1), x.std(1)],
+    "layer_norm": lambda x: functional.layer_norm(x, (_N,), eps=1e-30),
+    "group_norm": lambda x: functional.group_norm(x.view(1, 2, _N), 2, eps=1e-30),
+    "batch_norm": lambda x: functional.batch_norm(
+        x.view(1, 2, _N), None, None, training=True, eps=1e-30
+    ),
+}
+
+
+@check("magnitudes/long_rows", "MAGNITUDE-003", cases=_OF_LONG_ROWS, dtypes=("float32",))
+def moments_of_long_rows_do_not_drift(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """Normalisations of 50,001 numbers just below one are right to a hundredth."""
+
+    def work(m: Inputs) -> Any:
+        steps = Inputs(torch.device("cpu"), torch.float64).whole(2, _N).abs()
+        return _OF_LONG_ROWS[case](m.of(1 - steps * 256 * torch.finfo(dtype).eps))
+
+    agree_with_double(dev, work, dtype, rtol=0.01, slack=0.01)
+
+
 # ---- sums that leave the range -----------------------------------------------------------------
 
 #: Of 16-bit numbers, whose sums and squares need the range of 32 bits.
