@@ -497,17 +497,12 @@ PUONE_FN Moments<T> welford_combine(Moments<T> a, Moments<T> b) {
   const T count = a.count + b.count, delta = b.mean - a.mean;
   const T share = count == 0 ? T(0) : b.count / count;
   const T weighted = a.count * share * delta; // first: 0 without elements, however large delta
-  return {a.mean + delta * share, a.squares + b.squares + weighted * delta, count};
-}
-/// Welford's update: one more element.
-template <class T>
-PUONE_FN Moments<T> welford_add(Moments<T> a, T value) {
-  const T count = a.count + 1, delta = value - a.mean, mean = a.mean + delta / count;
-  return {mean, a.squares + delta * (value - mean), count};
+  // What is small comes first: `a` may be of many elements.
+  return {a.mean + delta * share, a.squares + (b.squares + weighted * delta), count};
 }
 
 /// Mean, and sum of squared deviations from it, in two passes over load(0) ... load(n - 1). Where
-/// loads are computations that cost more, moments() of a block loads once.
+/// each is the result of a computation, see moments() of a block.
 template <class Block, class T, class Load>
 PUONE_FN Moments<T> welford_reduce(const Block& block, int64_t n, T zero, const Load& load) {
   const auto plus = [](T a, T b) PUONE_DEVICE { return a + b; };

@@ -212,7 +212,7 @@ CASES: dict[str, Case] = {
     "moments_of_all": (lambda x: torch.var_mean(x), lambda: (_normal(100_003) + 100,)),
     "moments_of_costly_values": (
         lambda x, y, z: [
-            torch.var_mean(x.exp() + 1000),
+            torch.var_mean(x.sin() + 10000),
             torch.var_mean(y.exp(), (0, 2)),
             torch.var_mean(z.exp2(), -1),
         ],
@@ -220,7 +220,7 @@ CASES: dict[str, Case] = {
         lambda: (
             _normal(100_003),
             _normal(40, 6, 130),
-            torch.tensor([64.0, 1.0, torch.inf, -torch.inf])[:, None].repeat(1, 1500),
+            torch.tensor([64.0, 1.0])[:, None].repeat(1, 1500),
         ),
     ),
     "costly_values_of_rows": (

@@ -139,19 +139,20 @@ class ModuleBlock : public Block {
   }
 
   /// Mean of load(0) ... load(n - 1), and sum of squared deviations from it. Each is loaded once.
-  template <class T, class Load>
-  ops::Moments<T> moments(int64_t n, T /*zero*/, const Load& load) const {
-    return momentsOfPieces<T>(n, n, kPiece, [&](int64_t begin, int64_t size, Chunks<T>& chunks) {
+  template <class Load>
+  ops::Moments<float> moments(int64_t n, float /*zero*/, const Load& load) const {
+    return momentsOfPieces(n, n, kPiece, [&](int64_t begin, int64_t size, Chunks& chunks) {
       chunks.add(size, [=](int64_t i) { return load(begin + i); });
     });
   }
 
   /// The same for rows of `length` elements: load(row, i).
-  template <class T, class Load>
-  ops::Moments<T> momentsRows(int64_t rows, int64_t length, T /*zero*/, const Load& load) const {
+  template <class Load>
+  ops::Moments<float> momentsRows(
+      int64_t rows, int64_t length, float /*zero*/, const Load& load) const {
     const int64_t piece = std::max<int64_t>(1, kPiece / std::max<int64_t>(1, length));
-    return momentsOfPieces<T>(
-        rows, rows * length, piece, [&](int64_t begin, int64_t size, Chunks<T>& chunks) {
+    return momentsOfPieces(
+        rows, rows * length, piece, [&](int64_t begin, int64_t size, Chunks& chunks) {
           for (int64_t row = begin; row < begin + size; ++row) {
             chunks.add(length, [=](int64_t i) { return load(row, i); });
           }
@@ -288,7 +289,7 @@ class ModuleBlock : public Block {
   }
 
   /// Values, of which there are moments: of so many at a time that they are near, in two passes.
-  template <class T>
+  /// What the chunks give is put together in double: their means may be large against deviations.
   class Chunks {
    public:
     template <class Load>
@@ -297,7 +298,7 @@ class ModuleBlock : public Block {
       for (int64_t i = 0; i < n;) {
         if (size_ == kChunk) finish();
         const int64_t size = std::min(n - i, kChunk - size_);
-        T* const to = values_ + size_;
+        float* const to = values_ + size_;
 #pragma GCC ivdep
         for (int64_t j = 0; j < size; ++j) to[j] = own(i + j);
         size_ += size;
@@ -306,7 +307,7 @@ class ModuleBlock : public Block {
     }
 
     /// The mean of nothing is NaN.
-    PUONE_MODULE_FN ops::Moments<T> all() {
+    PUONE_MODULE_FN ops::Moments<double> all() {
       if (size_ > 0 || all_.count == 0) finish();
       return all_;
     }
@@ -315,41 +316,53 @@ class ModuleBlock : public Block {
     static constexpr int64_t kChunk = 1024;
 
     PUONE_MODULE_FN void finish() {
-      const T* const values = values_;
-      const auto plus = [](T a, T b) PUONE_MODULE_LAMBDA { return a + b; };
+      const float* const values = values_;
+      const auto count = static_cast<float>(size_);
+      const auto plus = [](float a, float b) PUONE_MODULE_LAMBDA { return a + b; };
       const auto value = [=](int64_t i) PUONE_MODULE_LAMBDA { return values[i]; };
-      const T count = static_cast<T>(size_), mean = inLanes(size_, T(0), value, plus) / count;
+      const float near = inLanes(size_, 0.0F, value, plus) / count; // the mean, rounded
+      const auto deviation = [=](int64_t i) PUONE_MODULE_LAMBDA { return values[i] - near; };
       const auto square = [=](int64_t i) PUONE_MODULE_LAMBDA {
-        const T deviation = values[i] - mean;
-        return deviation * deviation;
+        const float each = values[i] - near;
+        return each * each;
       };
-      const T squares = inLanes(size_, T(0), square, plus);
-      all_ = ops::welford_combine(all_, ops::Moments<T>{mean, squares, count});
+      const double rest = inLanes(size_, 0.0F, deviation, plus) / count;
+      const double squares = inLanes(size_, 0.0F, square, plus) - count * rest * rest;
+      all_ = ops::welford_combine(all_, {near + rest, squares, count});
       size_ = 0;
     }
 
-    T values_[kChunk];
+    float values_[kChunk];
     int64_t size_ = 0;
-    ops::Moments<T> all_{0, 0, 0};
+    ops::Moments<double> all_{0, 0, 0};
   };
 
   /// Of `elements` elements in n parts: add(begin, size, chunks) for pieces of `size` parts.
-  template <class T, class Add>
-  ops::Moments<T> momentsOfPieces(int64_t n, int64_t elements, int64_t size, const Add& add) const {
+  template <class Add>
+  ops::Moments<float> momentsOfPieces(
+      int64_t n, int64_t elements, int64_t size, const Add& add) const {
     const auto ofPiece = [&](int64_t begin, int64_t count) PUONE_MODULE_LAMBDA {
-      Chunks<T> chunks;
+      Chunks chunks;
       add(begin, count, chunks);
       return chunks.all();
     };
-    if (elements <= kPiece) return ofPiece(0, n);
-    ops::Moments<T> all{0, 0, 0};
-    inPieces<ops::Moments<T>>(
-        n,
-        size,
-        1,
-        [&](int64_t begin, int64_t count, ops::Moments<T>* out) { *out = ofPiece(begin, count); },
-        [&](const ops::Moments<T>* piece) { all = ops::welford_combine(all, *piece); });
-    return all;
+    ops::Moments<double> all{0, 0, 0};
+    if (elements <= kPiece) {
+      all = ofPiece(0, n);
+    } else {
+      inPieces<ops::Moments<double>>(
+          n,
+          size,
+          1,
+          [&](int64_t begin, int64_t count, ops::Moments<double>* out) {
+            *out = ofPiece(begin, count);
+          },
+          [&](const ops::Moments<double>* piece) { all = ops::welford_combine(all, *piece); });
+    }
+    return {
+        static_cast<float>(all.mean),
+        static_cast<float>(all.squares),
+        static_cast<float>(all.count)};
   }
 
   template <class F>

@@ -49,22 +49,18 @@ class ModuleBlock : public Block {
     return all(mine, combine);
   }
 
-  /// Mean of load(0) ... load(n - 1), and sum of squared deviations from it. Each is loaded once.
-  template <class T, class Load>
-  PUONE_DEVICE ops::Moments<T> moments(int64_t n, T zero, const Load& load) const {
-    ops::Moments<T> mine{zero, zero, zero};
-    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) mine = ops::welford_add(mine, load(i));
-    return allMoments(mine);
+  /// Mean of load(0) ... load(n - 1), and sum of squared deviations from it. Each is loaded twice:
+  /// a card computes faster than it keeps, and one pass would be less accurate.
+  template <class Load>
+  PUONE_DEVICE ops::Moments<float> moments(int64_t n, float zero, const Load& load) const {
+    return ops::welford_reduce(*this, n, zero, load);
   }
 
   /// The same for rows of `length` elements: load(row, i).
-  template <class T, class Load>
-  PUONE_DEVICE ops::Moments<T> momentsRows(
-      int64_t rows, int64_t length, T zero, const Load& load) const {
-    ops::Moments<T> mine{zero, zero, zero};
-    forRows(
-        rows, length, [&](int64_t row, int64_t i) { mine = ops::welford_add(mine, load(row, i)); });
-    return allMoments(mine);
+  template <class Load>
+  PUONE_DEVICE ops::Moments<float> momentsRows(
+      int64_t rows, int64_t length, float zero, const Load& load) const {
+    return ops::welford_reduce_rows(*this, rows, length, zero, load);
   }
 
   /// Calls f(row, i) for all rows and i of [0, length).
@@ -146,16 +142,6 @@ class ModuleBlock : public Block {
   }
 
  private:
-  /// Of all threads. The mean of nothing is NaN.
-  template <class T>
-  PUONE_DEVICE ops::Moments<T> allMoments(const ops::Moments<T>& mine) const {
-    ops::Moments<T> moments = all(mine, [](const ops::Moments<T>& a, const ops::Moments<T>& b) {
-      return ops::welford_combine(a, b);
-    });
-    if (moments.count == 0) moments.mean = kNaN<T>;
-    return moments;
-  }
-
   /// A thread's column, of `width` <= blockDim.x, and its number among the `count` threads that
   /// share the column; neighbours have neighbouring columns. Threads that are left over have a
   /// number beyond all elements.

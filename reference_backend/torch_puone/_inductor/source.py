@@ -133,7 +133,7 @@ class Loop:
 
     @property
     def is_costly(self) -> bool:
-        """Whether an element had better be computed once."""
+        """Whether to compute an element takes longer than to keep it."""
         return not COSTLY.isdisjoint(re.findall(r"\bops::(\w+)\(", self.lines))
 
     def passes(self, once: bool) -> tuple[str, str]:
@@ -189,6 +189,12 @@ def _element(type_: str, none: str, lines: str, value: str) -> str:
     if LEAVE in lines:
         lines = f"const {type_} none = {none};\n{lines.replace(LEAVE, 'return none;')}"
     return f"{lines}return {value};\n"
+
+
+def _passes(loop: Loop, reduction: Reduction) -> int:
+    """How often the reduction of a result goes over its elements."""
+    kept = loop.is_costly and reduction.type == "float"  # doubles would need more
+    return 1 if kept or reduction.function == "reduce" else 2
 
 
 def _once(stores: str) -> str:
@@ -263,14 +269,14 @@ class Results:
         if not loop.reductions:
             return text + every(loop.lines)
         reductions = in_one_pass(loop.reductions)
-        one = loop.is_costly or reductions[0].function == "reduce"
-        lines, last = loop.passes(once=one and len(reductions) == 1)
-        for each in reductions:
+        passes = [_passes(loop, each) for each in reductions]
+        lines, last = loop.passes(once=passes == [1])
+        for each, count in zip(reductions, passes, strict=True):
             element = _element(each.type, each.identity, loop.defined + lines, each.value)
             load = _function(loop.parameters, element)
             if each.function == "reduce":
                 call = f"block.reduce{'Rows' if rows else ''}({loop.space}"
-            elif loop.is_costly:
+            elif count == 1:
                 call = f"block.moments{'Rows' if rows else ''}({loop.space}"
             else:
                 call = f"ops::welford_reduce{'_rows' if rows else ''}(block, {loop.space}"
