@@ -215,12 +215,13 @@ CASES: dict[str, Case] = {
             torch.var_mean(x.sin() + 10000),
             torch.var_mean(y.exp(), (0, 2)),
             torch.var_mean(z.exp2(), -1),
+            z.exp2().std(-1),
         ],
-        # the last: powers of two, of which means are exact, and squares infinite
+        # the last: rows of one value, at first powers of two, of which squares are infinite
         lambda: (
             _normal(100_003),
             _normal(40, 6, 130),
-            torch.tensor([64.0, 1.0])[:, None].repeat(1, 1500),
+            torch.tensor([64.0, 1.0, 0.1, 0.3, 0.7])[:, None].repeat(1, 1500),
         ),
     ),
     "costly_values_of_rows": (

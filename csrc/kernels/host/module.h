@@ -328,7 +328,8 @@ class ModuleBlock : public Block {
       };
       const double rest = inLanes(size_, 0.0F, deviation, plus) / count;
       const double squares = inLanes(size_, 0.0F, square, plus) - count * rest * rest;
-      all_ = ops::welford_combine(all_, {near + rest, squares, count});
+      // Rounding takes it below zero where all values are the same.
+      all_ = ops::welford_combine(all_, {near + rest, squares < 0 ? 0 : squares, count});
       size_ = 0;
     }
 
