@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -13,3 +15,12 @@ def is_running(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state not in "ZX"
+
+
+def wait_until_gone(pids: Iterable[int]) -> set[int]:
+    """Those of the processes that still run after ten seconds: ending takes a process a while."""
+    end = time.monotonic() + 10.0
+    left = set(pids)
+    while (left := {pid for pid in left if is_running(pid)}) and time.monotonic() < end:
+        time.sleep(0.05)
+    return left

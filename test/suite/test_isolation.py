@@ -14,7 +14,7 @@ from pathlib import Path
 import harness
 import jsonschema
 import pytest
-from processes import is_running
+from processes import wait_until_gone
 
 from torch_conformance import schemas
 
@@ -37,14 +37,6 @@ EXPECTED = {
     **{f"planted/good:before_{i}": "pass" for i in range(20)},
     **{f"planted/last:after_{i}": "pass" for i in range(20)},
 }
-
-
-def wait_until_gone(pids: set[int]) -> set[int]:
-    """Those of the processes that still run after ten seconds."""
-    end = time.monotonic() + 10.0
-    while time.monotonic() < end and any(is_running(pid) for pid in pids):
-        time.sleep(0.05)
-    return {pid for pid in pids if is_running(pid)}
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 import torch
-from processes import is_running
+from processes import wait_until_gone
 
 from torch_conformance.authoring import ranks
 from torch_conformance.authoring.api import on_ranks
@@ -73,7 +73,7 @@ def test_ranks_after_a_dead_one_are_others_of_the_same_interpreter(
 
     assert survivor == before[0]
     assert isinstance(dead, ranks.Died)
-    assert not any(is_running(pid) for pid, _ in before)
+    assert wait_until_gone(pid for pid, _ in before) == set()
     after = on_ranks(dev, programs.numbers)
     assert {pid for pid, _ in before}.isdisjoint(pid for pid, _ in after)
     assert ranks._nurseries["cpu"].pid == nursery
@@ -82,7 +82,7 @@ def test_ranks_after_a_dead_one_are_others_of_the_same_interpreter(
 def test_ranks_that_hang_are_ended(dev: Device, programs: ModuleType) -> None:
     with pytest.raises(AssertionError, match=r"after 3 s, rank 1 of 2 has not ended"):
         on_ranks(dev, programs.one_hangs, limit=3.0)
-    assert not is_running(int(Path(programs.PID).read_text()))
+    assert wait_until_gone([int(Path(programs.PID).read_text())]) == set()
 
 
 def test_a_nursery_that_died_is_replaced(dev: Device, programs: ModuleType) -> None:

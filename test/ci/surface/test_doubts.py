@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from processes import is_running
+from processes import wait_until_gone
 
 from torch_backend_ci.surface.check import opinion
 from torch_backend_ci.surface.model import Declaration, Domain, Finding, Severity
@@ -72,7 +72,7 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
         worker = _eventually(lambda: int(file.read_text()) if file.is_file() else 0)
         parent.send_signal(signal.SIGTERM)
         parent.wait(60)
-        _eventually(lambda: not is_running(worker))
+        assert wait_until_gone([worker]) == set()
     finally:
         parent.kill()
 
