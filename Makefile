@@ -149,8 +149,8 @@ test test-all: export OMP_WAIT_POLICY := passive
 IN_FILES := --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: $(TESTS) build-tests $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests (the first time: 40 min on 2 cores)
-	@echo "running the tests: about 25 min on 2 cores"
+test: $(TESTS) build-tests $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests (the first time: 30 min on 2 cores)
+	@echo "running the tests: about 20 min on 2 cores"
 	$(PYTHON) -m pytest test -m "not nightly" -n $(TEST_WORKERS) $(IN_FILES) $(PYTEST_ARGS)
 
 .PHONY: test-all
