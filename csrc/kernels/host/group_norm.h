@@ -50,8 +50,7 @@ struct GroupNorm {
     X* const y = out + index * size;
     const auto add = [](T a, T b) { return a + b; };
     const T n = static_cast<T>(size);
-    // The error of the mean has to be small against deviations, which may be small against the
-    // mean.
+    // In double: deviations may be small against the mean, and its error counts against them.
     const auto wide = [=](int64_t i) { return static_cast<double>(cast<T>(x[i])); };
     const auto sum = block.reduce(size, 0.0, wide, [](double a, double b) { return a + b; });
     const T center = static_cast<T>(sum / static_cast<double>(size));

@@ -288,8 +288,9 @@ class ModuleBlock : public Block {
     return lanes.combined(combine);
   }
 
-  /// Values, of which there are moments: of so many at a time that they are near, in two passes.
-  /// What the chunks give is put together in double: their means may be large against deviations.
+  /// Moments of values that are added. A chunk of them is kept, so that its mean and its deviations
+  /// are two passes without another load. The moments of chunks are merged in double, because means
+  /// may be large against deviations.
   class Chunks {
    public:
     template <class Load>
@@ -328,7 +329,7 @@ class ModuleBlock : public Block {
       };
       const double rest = inLanes(size_, 0.0F, deviation, plus) / count;
       const double squares = inLanes(size_, 0.0F, square, plus) - count * rest * rest;
-      // Rounding takes it below zero where all values are the same.
+      // Rounding may take it below zero where all values are the same.
       all_ = ops::welford_combine(all_, {near + rest, squares < 0 ? 0 : squares, count});
       size_ = 0;
     }
