@@ -377,10 +377,10 @@ CASES: dict[str, Case] = {
         lambda: (_normal(40), _normal(40).to(torch.float8_e4m3fn)),
     ),
 }
-#: One of each layout: for devices that are slow to simulate, and for each change.
 #: Not for sizes that are given: fake tensors with symbols refuse copysign(number of the CPU, x).
 STATIC = ("number_of_the_cpu_first",)
 
+#: One of each layout: for devices that are slow to simulate, and for each change.
 FEW = (
     "unary:torch.float32",
     "rows",

@@ -48,6 +48,10 @@ class _Numbers:
         offsets = torch.tensor([1.0, -1.0, 0.0, 0.5, -0.5])[: shape[0]] * self.offset
         return self.m.of(self._steps(*shape) + offsets.view(-1, *[1] * (len(shape) - 1)))
 
+    def below_one(self, *shape: int) -> Tensor:
+        """Numbers so little below one that a running sum of many of them rounds up."""
+        return self.m.of(1 - self._steps(*shape).abs() * 2.0**-11)
+
     def _steps(self, *shape: int, seed: int = 0) -> Tensor:
         host = Inputs(torch.device("cpu"), torch.float64)
         return host.whole(*shape, seed=seed) * self.step
@@ -92,10 +96,10 @@ def documented_logarithms_of_sums_are_stable(dev: Device, case: str, dtype: torc
     _agree(dev, _STABILISED[case], dtype)
 
 
-def _agree(dev: Device, work: Numbers, dtype: torch.dtype) -> None:
-    """Compare with double precision, in units of the data type's last place."""
-    rounding = 4 * torch.finfo(dtype).eps
-    agree_with_double(dev, lambda m: work(_Numbers(m, dtype)), dtype, rtol=rounding, slack=rounding)
+def _agree(dev: Device, work: Numbers, dtype: torch.dtype, tolerance: float | None = None) -> None:
+    """Compare with double precision; without a tolerance, in units of the type's last place."""
+    allowed = 4 * torch.finfo(dtype).eps if tolerance is None else tolerance
+    agree_with_double(dev, lambda m: work(_Numbers(m, dtype)), dtype, rtol=allowed, slack=allowed)
 
 
 _SHIFTED: dict[str, Numbers] = {
@@ -145,33 +149,24 @@ _MOMENTS: dict[str, Numbers] = {
 @check("magnitudes/moments", "MAGNITUDE-003", cases=_MOMENTS, dtypes=("float32", "float64"))
 def moments_do_not_cancel(dev: Device, case: str, dtype: torch.dtype) -> None:
     """Means, variances and normalisations of numbers that are close to each other are precise."""
-    tolerance = 2e-3 if dtype == torch.float32 else 1e-6
-    agree_with_double(
-        dev, lambda m: _MOMENTS[case](_Numbers(m, dtype)), dtype, rtol=tolerance, slack=tolerance
-    )
+    _agree(dev, _MOMENTS[case], dtype, 2e-3 if dtype == torch.float32 else 1e-6)
 
 
 _N = 50_001
-#: Of numbers just below one, in rows so long that each addition to a running sum rounds up.
-_OF_LONG_ROWS: dict[str, Callable[[Tensor], Any]] = {
-    "var_mean": lambda x: [x.var(1), x.std(1)],
-    "layer_norm": lambda x: functional.layer_norm(x, (_N,), eps=1e-30),
-    "group_norm": lambda x: functional.group_norm(x.view(1, 2, _N), 2, eps=1e-30),
-    "batch_norm": lambda x: functional.batch_norm(
-        x.view(1, 2, _N), None, None, training=True, eps=1e-30
+_LONG_ROWS: dict[str, Numbers] = {
+    "var": lambda n: [n.below_one(2, _N).var(1), n.below_one(2, _N).std(1)],
+    "layer_norm": lambda n: functional.layer_norm(n.below_one(2, _N), (_N,), eps=1e-30),
+    "group_norm": lambda n: functional.group_norm(n.below_one(1, 2, _N), 2, eps=1e-30),
+    "batch_norm": lambda n: functional.batch_norm(
+        n.below_one(1, 2, _N), None, None, training=True, eps=1e-30
     ),
 }
 
 
-@check("magnitudes/long_rows", "MAGNITUDE-003", cases=_OF_LONG_ROWS, dtypes=("float32",))
+@check("magnitudes/long_rows", "MAGNITUDE-003", cases=_LONG_ROWS, dtypes=("float32",))
 def moments_of_long_rows_do_not_drift(dev: Device, case: str, dtype: torch.dtype) -> None:
     """Normalisations of 50,001 numbers just below one are right to a hundredth."""
-
-    def work(m: Inputs) -> Any:
-        steps = Inputs(torch.device("cpu"), torch.float64).whole(2, _N).abs()
-        return _OF_LONG_ROWS[case](m.of(1 - steps * 256 * torch.finfo(dtype).eps))
-
-    agree_with_double(dev, work, dtype, rtol=0.01, slack=0.01)
+    _agree(dev, _LONG_ROWS[case], dtype, 0.01)
 
 
 # ---- sums that leave the range -----------------------------------------------------------------
