@@ -228,6 +228,10 @@ CASES: dict[str, Case] = {
         lambda x, y: [F.layer_norm(F.gelu(x), (128,)), F.log_softmax(x.exp() + y.erf(), -1)],
         lambda: (_normal(33, 128), _normal(33, 128)),
     ),
+    "costly_values_in_place_and_moments": (
+        lambda x: x.sin_().var(-1),
+        lambda: (_normal(33, 1000),),
+    ),
     "costly_values_in_place": (
         lambda x: x.copy_(x.tanh() - x.tanh().var(-1, keepdim=True)).sum(-1) + x[:, 0],
         lambda: (_normal(33, 1000),),
@@ -395,4 +399,5 @@ FEW = (
     "index",
     "accumulate",
     "in_place_and_moments",
+    "costly_values_in_place_and_moments",
 )

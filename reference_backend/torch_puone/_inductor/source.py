@@ -136,13 +136,14 @@ class Loop:
         """Whether to compute an element takes longer than to keep it."""
         return not COSTLY.isdisjoint(re.findall(r"\bops::(\w+)\(", self.lines))
 
-    def passes(self, once: bool) -> tuple[str, str]:
-        """The lines of each pass, and those of one more that stores, or "".
+    def passes(self, reductions: list[Reduction]) -> tuple[str, str]:
+        """The lines of each of these passes, and those of one more that stores, or "".
 
         Stores in place change what another evaluation of the lines would read, and may add. So
         lines that are evaluated once store as they go; behind several passes there is one more.
         """
         stores = self.lines != self.lines_without_stores
+        once = len(reductions) == 1 and reductions[0].function == "reduce"
         if once or not stores:
             return self.lines, ""
         return self.lines_without_stores, self.lines
@@ -189,13 +190,6 @@ def _element(type_: str, none: str, lines: str, value: str) -> str:
     if LEAVE in lines:
         lines = f"const {type_} none = {none};\n{lines.replace(LEAVE, 'return none;')}"
     return f"{lines}return {value};\n"
-
-
-def _passes(loop: Loop, reduction: Reduction) -> int:
-    """How often the reduction of a result goes over its elements."""
-    # block.moments() merges in double, which adds no digits to doubles.
-    kept = loop.is_costly and reduction.type == "float"
-    return 1 if kept or reduction.function == "reduce" else 2
 
 
 def _once(stores: str) -> str:
@@ -270,14 +264,13 @@ class Results:
         if not loop.reductions:
             return text + every(loop.lines)
         reductions = in_one_pass(loop.reductions)
-        passes = [_passes(loop, each) for each in reductions]
-        lines, last = loop.passes(once=passes == [1])
-        for each, count in zip(reductions, passes, strict=True):
+        lines, last = loop.passes(reductions)
+        for each in reductions:
             element = _element(each.type, each.identity, loop.defined + lines, each.value)
             load = _function(loop.parameters, element)
             if each.function == "reduce":
                 call = f"block.reduce{'Rows' if rows else ''}({loop.space}"
-            elif count == 1:
+            elif loop.is_costly and each.type == "float":  # merged in double: no gain for doubles
                 call = f"block.moments{'Rows' if rows else ''}({loop.space}"
             else:
                 call = f"ops::welford_reduce{'_rows' if rows else ''}(block, {loop.space}"
@@ -330,8 +323,7 @@ class Columns:
 
         if not loop.reductions:
             return every(loop.lines)
-        only, *others = loop.reductions
-        lines, last = loop.passes(once=not others and only.function == "reduce")
+        lines, last = loop.passes(loop.reductions)
         text = ""
         for each in loop.reductions:
             element = _element(each.type, each.identity, known + loop.entries + lines, each.value)
