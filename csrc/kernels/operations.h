@@ -500,6 +500,12 @@ PUONE_FN Moments<T> welford_combine(Moments<T> a, Moments<T> b) {
   // What is small comes first: `a` may be of many elements.
   return {a.mean + delta * share, a.squares + (b.squares + weighted * delta), count};
 }
+/// Welford's update: one more element.
+template <class T>
+PUONE_FN Moments<T> welford_add(Moments<T> a, T value) {
+  const T count = a.count + 1, delta = value - a.mean, mean = a.mean + delta / count;
+  return {mean, a.squares + delta * (value - mean), count};
+}
 
 /// Mean, and sum of squared deviations from it, in two passes over load(0) ... load(n - 1). Where
 /// each is the result of a computation, see moments() of a block.

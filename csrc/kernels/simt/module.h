@@ -49,18 +49,26 @@ class ModuleBlock : public Block {
     return all(mine, combine);
   }
 
-  /// Mean of load(0) ... load(n - 1), and sum of squared deviations from it. Each is loaded twice:
-  /// a card computes faster than it keeps, and one pass would be less accurate.
+  /// Mean of load(0) ... load(n - 1), and sum of squared deviations from it. Each is loaded once,
+  /// so that load() may store in place. In double: means may be large against deviations.
   template <class Load>
-  PUONE_DEVICE ops::Moments<float> moments(int64_t n, float zero, const Load& load) const {
-    return ops::welford_reduce(*this, n, zero, load);
+  PUONE_DEVICE ops::Moments<float> moments(int64_t n, float /*zero*/, const Load& load) const {
+    ops::Moments<double> mine{0, 0, 0};
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+      mine = ops::welford_add(mine, static_cast<double>(load(i)));
+    }
+    return allMoments(mine);
   }
 
   /// The same for rows of `length` elements: load(row, i).
   template <class Load>
   PUONE_DEVICE ops::Moments<float> momentsRows(
-      int64_t rows, int64_t length, float zero, const Load& load) const {
-    return ops::welford_reduce_rows(*this, rows, length, zero, load);
+      int64_t rows, int64_t length, float /*zero*/, const Load& load) const {
+    ops::Moments<double> mine{0, 0, 0};
+    forRows(rows, length, [&](int64_t row, int64_t i) {
+      mine = ops::welford_add(mine, static_cast<double>(load(row, i)));
+    });
+    return allMoments(mine);
   }
 
   /// Calls f(row, i) for all rows and i of [0, length).
@@ -142,6 +150,18 @@ class ModuleBlock : public Block {
   }
 
  private:
+  /// Of all threads. The mean of nothing is NaN.
+  PUONE_DEVICE ops::Moments<float> allMoments(const ops::Moments<double>& mine) const {
+    const auto combine = [](const ops::Moments<double>& a, const ops::Moments<double>& b) {
+      return ops::welford_combine(a, b);
+    };
+    const ops::Moments<double> moments = all(mine, combine);
+    return {
+        moments.count == 0 ? kNaN<float> : static_cast<float>(moments.mean),
+        static_cast<float>(moments.squares),
+        static_cast<float>(moments.count)};
+  }
+
   /// A thread's column, of `width` <= blockDim.x, and its number among the `count` threads that
   /// share the column; neighbours have neighbouring columns. Threads that are left over have a
   /// number beyond all elements.

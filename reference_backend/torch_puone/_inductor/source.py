@@ -136,14 +136,13 @@ class Loop:
         """Whether to compute an element takes longer than to keep it."""
         return not COSTLY.isdisjoint(re.findall(r"\bops::(\w+)\(", self.lines))
 
-    def passes(self, reductions: list[Reduction]) -> tuple[str, str]:
-        """The lines of each of these passes, and those of one more that stores, or "".
+    def passes(self, once: bool) -> tuple[str, str]:
+        """The lines of each pass, and those of one more that stores, or "".
 
         Stores in place change what another evaluation of the lines would read, and may add. So
         lines that are evaluated once store as they go; behind several passes there is one more.
         """
         stores = self.lines != self.lines_without_stores
-        once = len(reductions) == 1 and reductions[0].function == "reduce"
         if once or not stores:
             return self.lines, ""
         return self.lines_without_stores, self.lines
@@ -190,6 +189,13 @@ def _element(type_: str, none: str, lines: str, value: str) -> str:
     if LEAVE in lines:
         lines = f"const {type_} none = {none};\n{lines.replace(LEAVE, 'return none;')}"
     return f"{lines}return {value};\n"
+
+
+def _passes(loop: Loop, reduction: Reduction) -> int:
+    """How often the reduction of a result goes over its elements."""
+    # block.moments() merges in double, which adds no digits to doubles.
+    kept = loop.is_costly and reduction.type == "float"
+    return 1 if kept or reduction.function == "reduce" else 2
 
 
 def _once(stores: str) -> str:
@@ -264,13 +270,14 @@ class Results:
         if not loop.reductions:
             return text + every(loop.lines)
         reductions = in_one_pass(loop.reductions)
-        lines, last = loop.passes(reductions)
-        for each in reductions:
+        passes = [_passes(loop, each) for each in reductions]
+        lines, last = loop.passes(once=passes == [1])
+        for each, count in zip(reductions, passes, strict=True):
             element = _element(each.type, each.identity, loop.defined + lines, each.value)
             load = _function(loop.parameters, element)
             if each.function == "reduce":
                 call = f"block.reduce{'Rows' if rows else ''}({loop.space}"
-            elif loop.is_costly and each.type == "float":  # merged in double: no gain for doubles
+            elif count == 1:
                 call = f"block.moments{'Rows' if rows else ''}({loop.space}"
             else:
                 call = f"ops::welford_reduce{'_rows' if rows else ''}(block, {loop.space}"
@@ -323,7 +330,8 @@ class Columns:
 
         if not loop.reductions:
             return every(loop.lines)
-        lines, last = loop.passes(loop.reductions)
+        only, *others = loop.reductions
+        lines, last = loop.passes(once=not others and only.function == "reduce")
         text = ""
         for each in loop.reductions:
             element = _element(each.type, each.identity, known + loop.entries + lines, each.value)
