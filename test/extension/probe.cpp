@@ -45,6 +45,11 @@ void fill(const Tensor& out, double value) {
   kernel.map(out.numel(), {write(out), value});
 }
 
+void throwing(const Tensor& out, double from) {
+  static const Kernel kernel("throwing");
+  kernel.map(out.numel(), {write(out), from});
+}
+
 void unknown(const Tensor& x) {
   static const Kernel kernel("unknown");
   kernel.map(1, {read(x)});
@@ -59,5 +64,6 @@ TORCH_LIBRARY(probe, m) {
   m.def("sums(Tensor x) -> Tensor", sums);
   m.def("undefined(Tensor x) -> ()", undefined);
   m.def("fill(Tensor out, float value) -> ()", fill);
+  m.def("throwing(Tensor out, float from) -> ()", throwing);
   m.def("unknown(Tensor x) -> ()", unknown);
 }

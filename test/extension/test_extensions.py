@@ -34,7 +34,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def probe(python: Python, built: Path) -> Probing:
     """Runs code in a process that has loaded the extension `probe`."""
-    sources = [str(HERE / "probe.cpp"), str(HERE / "probe.pu")]
+    sources = [str(HERE / name) for name in ("probe.cpp", "probe.pu", "throwing.pu")]
     loading = f"""
 cpp_extension.load("probe", {sources!r}, is_python_module=False)
 probe = torch.ops.probe
@@ -226,47 +226,22 @@ assert x.tolist() == [1.0] * 5
     assert done.returncode == 0, done.stderr
 
 
-FAILING = r"""
-#include <new>
-struct Failing { Arguments arguments; float* y; double from; int64_t extents[1]; };
-PUONE_MODULE_MAP(failing, Failing) {
-  if (i >= int64_t(args.from)) throw std::bad_alloc();
-  args.y[i] = 1;
-}
-"""
-FAILING_HOST = """
-#include <torch/library.h>
-using namespace puone::extension;
-void fail(const at::Tensor& y, double from) {
-  static const Kernel kernel("failing");
-  kernel.map(y.numel(), {write(y), from});
-}
-TORCH_LIBRARY(failing, m) { m.def("fail(Tensor(a!) y, float from) -> ()"); }
-TORCH_LIBRARY_IMPL(failing, PrivateUse1, m) { m.impl("fail", fail); }
-"""
-
-
-def test_what_a_kernel_throws_on_any_core_is_the_error_of_its_launch(
-    python: Python, built: Path
-) -> None:
-    code = f"""
-cpp_extension.load_inline("failing", {FAILING_HOST!r}, {FAILING!r}, is_python_module=False,
-                          no_implicit_headers=True)
+def test_what_a_kernel_throws_on_any_core_is_the_error_of_its_launch(probe: Probing) -> None:
+    done = probe(
+        """
 y = torch.zeros(1 << 20, device="puone")
 for start in (0, 1, 1 << 19, (1 << 20) - 1):
     for _ in range(20):
-        torch.ops.failing.fail(y, start)
+        probe.throwing(y, start)
         try:
             torch.puone.synchronize()
         except torch.AcceleratorError as error:
-            assert "failing" in str(error), error
+            assert "throwing" in str(error), error
         else:
-            raise SystemExit(f"nothing was raised from {{start}}")
+            raise SystemExit(f"nothing was raised from {start}")
 assert y.add_(1).sum().item() > 0
-"""
-    done = python(
-        HEADER + code,
-        timeout=300,
-        env={"PUONE_DRIVER": "sim", "PUONE_SIM_CORES": "4", "TORCH_EXTENSIONS_DIR": str(built)},
+""",
+        PUONE_DRIVER="sim",
+        PUONE_SIM_CORES="4",
     )
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ import pytest
 from scripts import run
 from suites import SIM
 
-CASES = int(os.environ.get("PUONE_FUZZ_CASES", "5"))  # `make fuzz` takes more
+CASES = int(os.environ.get("PUONE_FUZZ_CASES", "2"))  # `make fuzz` takes more
 
 
 @pytest.mark.fuzz
