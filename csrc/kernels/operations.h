@@ -16,6 +16,7 @@
 #include "kernels/math.h"
 #include "kernels/philox.h"
 #include "kernels/target.h"
+#include "kernels/together.h"
 #include "kernels/types.h"
 #include "kernels/uniform_bits.h"
 
@@ -507,17 +508,27 @@ PUONE_FN Moments<T> welford_add(Moments<T> a, T value) {
   return {mean, a.squares + delta * (value - mean), count};
 }
 
+/// Moments, from the sums of deviations from a mean that was rounded, and of their squares: the
+/// corrected two-pass algorithm (Chan, Golub and LeVeque, "Algorithms for computing the sample
+/// variance", 1983). Deviations may be so small against the mean that its rounding matters.
+template <class T>
+PUONE_FN Moments<T> corrected(T mean, T deviations, T squares, T count) {
+  const T rest = deviations / count, about = squares - deviations * rest;
+  return {mean + rest, about < 0 ? T(0) : about, count};
+}
+
 /// Mean, and sum of squared deviations from it, in two passes over load(0) ... load(n - 1). Where
 /// each is the result of a computation, see moments() of a block.
 template <class Block, class T, class Load>
 PUONE_FN Moments<T> welford_reduce(const Block& block, int64_t n, T zero, const Load& load) {
   const auto plus = [](T a, T b) PUONE_DEVICE { return a + b; };
   const T count = static_cast<T>(n), mean = block.reduce(n, zero, load, plus) / count;
-  const auto square = [=](int64_t i) PUONE_DEVICE {
-    const T deviation = load(i) - mean;
-    return deviation * deviation;
+  const auto deviation = [=](int64_t i) PUONE_DEVICE {
+    const T each = load(i) - mean;
+    return together(each, each * each);
   };
-  return {mean, block.reduce(n, zero, square, plus), count};
+  const auto sums = block.reduce(n, together(zero, zero), deviation, combineEach(plus, plus));
+  return corrected(mean, sums.first, sums.rest.first, count);
 }
 
 /// The same for rows of load(row, i).
@@ -527,11 +538,13 @@ PUONE_FN Moments<T> welford_reduce_rows(
   const auto plus = [](T a, T b) PUONE_DEVICE { return a + b; };
   const T count = static_cast<T>(rows * length);
   const T mean = block.reduceRows(rows, length, zero, load, plus) / count;
-  const auto square = [=](int64_t row, int64_t i) PUONE_DEVICE {
-    const T deviation = load(row, i) - mean;
-    return deviation * deviation;
+  const auto deviation = [=](int64_t row, int64_t i) PUONE_DEVICE {
+    const T each = load(row, i) - mean;
+    return together(each, each * each);
   };
-  return {mean, block.reduceRows(rows, length, zero, square, plus), count};
+  const auto sums =
+      block.reduceRows(rows, length, together(zero, zero), deviation, combineEach(plus, plus));
+  return corrected(mean, sums.first, sums.rest.first, count);
 }
 
 /// The same for columns of load(column, i).
@@ -540,17 +553,19 @@ PUONE_FN void welford_reduce_columns(
     const Block& block, int64_t width, int64_t n, T zero, const Load& load, Moments<T>* out) {
   const auto plus = [](T a, T b) PUONE_DEVICE { return a + b; };
   const T count = static_cast<T>(n);
-  T means[kModuleColumns], squares[kModuleColumns];
-  T *const mean = means, *const of_squares = squares; // lambdas copy arrays
+  T means[kModuleColumns];
+  Together<T, T> pairs[kModuleColumns];
+  T* const mean = means; // lambdas copy arrays
+  Together<T, T>* const sums = pairs;
   block.reduceColumns(width, n, zero, load, plus, mean);
   block.eachColumn(width, [=](int64_t column) PUONE_DEVICE { mean[column] /= count; });
-  const auto square = [=](int64_t column, int64_t i) PUONE_DEVICE {
-    const T deviation = load(column, i) - mean[column];
-    return deviation * deviation;
+  const auto deviation = [=](int64_t column, int64_t i) PUONE_DEVICE {
+    const T each = load(column, i) - mean[column];
+    return together(each, each * each);
   };
-  block.reduceColumns(width, n, zero, square, plus, of_squares);
+  block.reduceColumns(width, n, together(zero, zero), deviation, combineEach(plus, plus), sums);
   block.eachColumn(width, [=](int64_t column) PUONE_DEVICE {
-    out[column] = {mean[column], of_squares[column], count};
+    out[column] = corrected(mean[column], sums[column].first, sums[column].rest.first, count);
   });
 }
 

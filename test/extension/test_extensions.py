@@ -82,6 +82,7 @@ with side:
 side.synchronize()
 assert y.tolist() == [3.0] * 4 and y.device == x.device
 assert torch.puone.current_device() == 0
+assert probe.scale(torch.ones(4, device="puone:0"), 1, 2.0).tolist() == [3.0] * 4  # loaded on both
 """)
     assert done.returncode == 0, done.stderr
 

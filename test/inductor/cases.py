@@ -210,6 +210,12 @@ CASES: dict[str, Case] = {
     # reductions
     "sum_of_all": (lambda x: x.sum(), lambda: (_normal(300_001),)),
     "moments_of_all": (lambda x: torch.var_mean(x), lambda: (_normal(100_003) + 100,)),
+    "moments_of_little_spread": (
+        lambda x, y: (
+            [1e4 * (x + 1).var(dims) for dims in (-1, 0, None)] + [1e4 * (y + 1).var((0, 2))]
+        ),
+        lambda: (10000 + 0.01 * _normal(70, 4097), 10000 + 0.01 * _normal(40, 6, 130)),
+    ),
     "moments_of_costly_values": (
         lambda x, y, z: [
             torch.var_mean(x.sin() + 10000),
@@ -393,6 +399,7 @@ FEW = (
     "normalised_columns",
     "batch_norm",
     "sum_of_all",
+    "moments_of_little_spread",
     "moments_of_costly_values",
     "costly_values_of_rows",
     "argmax_of_ties",

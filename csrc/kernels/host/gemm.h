@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/host/vectors.h"
+#include "kernels/host/vector_bytes.h"
 #include "kernels/isa.h"
 #include "kernels/launch.h"
 #include "kernels/types.h"

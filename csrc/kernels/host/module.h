@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kernels/host/blocks.h"
+#include "kernels/host/vector_bytes.h"
 #include "kernels/isa.h"
 #include "kernels/launch.h"
 #include "kernels/module_entry.h"
@@ -33,6 +34,9 @@ struct Lanes {
   PUONE_MODULE_FN void add(int64_t lane, const T& value, const Combine& combine) {
     values[lane] = combine(values[lane], value);
   }
+  PUONE_MODULE_FN T of(int64_t lane) const {
+    return values[lane];
+  }
   template <class Combine>
   PUONE_MODULE_FN T combined(const Combine& combine) {
     halve<kLanes / 2>(combine);
@@ -55,6 +59,9 @@ struct Lanes<kLanes, Together<T>> {
   PUONE_MODULE_FN void add(int64_t lane, const Together<T>& value, const Combine& combine) {
     first.add(lane, value.first, combine.first);
   }
+  PUONE_MODULE_FN Together<T> of(int64_t lane) const {
+    return {first.of(lane)};
+  }
   template <class Combine>
   PUONE_MODULE_FN Together<T> combined(const Combine& combine) {
     return {first.combined(combine.first)};
@@ -70,6 +77,9 @@ struct Lanes<kLanes, Together<T, Rest...>> {
       int64_t lane, const Together<T, Rest...>& value, const Combine& combine) {
     first.add(lane, value.first, combine.first);
     rest.add(lane, value.rest, combine.rest);
+  }
+  PUONE_MODULE_FN Together<T, Rest...> of(int64_t lane) const {
+    return {first.of(lane), rest.of(lane)};
   }
   template <class Combine>
   PUONE_MODULE_FN Together<T, Rest...> combined(const Combine& combine) {
@@ -239,15 +249,14 @@ class ModuleBlock : public Block {
         width,
         [&](int64_t begin, int64_t size, T* piece) {
           const Load own = load;
-          T all[kModuleColumns];
-          for (int64_t column = 0; column < width; ++column) all[column] = identity;
+          Lanes<kModuleColumns, T> all(identity);
           for (int64_t i = begin; i < begin + size; ++i) {
 #pragma GCC ivdep
             for (int64_t column = 0; column < width; ++column) {
-              all[column] = combine(all[column], own(column, i));
+              all.add(column, own(column, i), combine);
             }
           }
-          for (int64_t column = 0; column < width; ++column) piece[column] = all[column];
+          for (int64_t column = 0; column < width; ++column) piece[column] = all.of(column);
         },
         [&](const T* piece) {
           for (int64_t column = 0; column < width; ++column) {
@@ -266,8 +275,10 @@ class ModuleBlock : public Block {
   template <class T, class Load, class Combine>
   PUONE_MODULE_FN static T inLanes(
       int64_t n, T identity, const Load& load, const Combine& combine) {
-    // Several vectors: additions need not wait for each other. All of them are in registers.
-    constexpr int64_t kMany = kValues<T> == 1 ? 64 : kValues<T> == 2 ? 32 : 16;
+    // Several vectors: additions need not wait for each other. All of them are in registers, which
+    // are twice as many where they are wide.
+    constexpr int64_t kFew = kVectorBytes == 64 ? 32 : 16;
+    constexpr int64_t kMany = kValues<T> == 1 ? 64 : kValues<T> == 2 ? 2 * kFew : kFew;
     // Twice the code is worth it only where one of both is left.
     return __builtin_constant_p(n) && n < kMany ? inLanes<kMany / 4>(n, identity, load, combine)
                                                 : inLanes<kMany>(n, identity, load, combine);
@@ -322,15 +333,13 @@ class ModuleBlock : public Block {
       const auto plus = [](float a, float b) PUONE_MODULE_LAMBDA { return a + b; };
       const auto value = [=](int64_t i) PUONE_MODULE_LAMBDA { return values[i]; };
       const float near = inLanes(size_, 0.0F, value, plus) / count; // the mean, rounded
-      const auto deviation = [=](int64_t i) PUONE_MODULE_LAMBDA { return values[i] - near; };
-      const auto square = [=](int64_t i) PUONE_MODULE_LAMBDA {
+      const auto deviation = [=](int64_t i) PUONE_MODULE_LAMBDA {
         const float each = values[i] - near;
-        return each * each;
+        return together(each, each * each);
       };
-      const double rest = inLanes(size_, 0.0F, deviation, plus) / count;
-      const double squares = inLanes(size_, 0.0F, square, plus) - count * rest * rest;
-      // Rounding may take it below zero where all values are the same.
-      all_ = ops::welford_combine(all_, {near + rest, squares < 0 ? 0 : squares, count});
+      const auto sums = inLanes(size_, together(0.0F, 0.0F), deviation, combineEach(plus, plus));
+      const double deviations = sums.first, squares = sums.rest.first;
+      all_ = ops::welford_combine(all_, ops::corrected<double>(near, deviations, squares, count));
       size_ = 0;
     }
 

@@ -8,17 +8,10 @@
 #include <immintrin.h>
 #endif
 
+#include "kernels/host/vector_bytes.h"
 #include "kernels/isa.h"
 
 namespace puone::kernels::PUONE_ISA {
-
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
 
 typedef uint64_t Lanes64 __attribute__((vector_size(kVectorBytes)));
 constexpr int64_t kLanes64 = kVectorBytes / 8;
