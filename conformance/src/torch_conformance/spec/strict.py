@@ -56,7 +56,9 @@ def loads(data: bytes) -> Any:
         raise Malformed(f"not JSON: {error}") from None
     except RecursionError:
         raise Malformed(f"nested deeper than {MAX_DEPTH}") from None
-    _verify(value)
+    _verify_depth(value)
+    if b"\\u" in data:  # UTF-8 has no half characters: only escapes make them
+        _verify_texts(value)
     return value
 
 
@@ -86,23 +88,32 @@ def _constant(text: str) -> NoReturn:
     raise Malformed(f"{text} is not a number of JSON")
 
 
-def _verify(value: Any) -> None:
-    """Depth and characters; a loop and not a recursion, for the depth is what is in doubt."""
+def _verify_depth(value: Any) -> None:
+    """A loop and not a recursion, for the depth is what is in doubt."""
     level = [value]
     for _ in range(MAX_DEPTH):
         below: list[Any] = []
         for item in level:
-            if isinstance(item, str):
-                _verify_text(item)
-            elif isinstance(item, dict):
-                below += item
+            if isinstance(item, dict):
                 below += item.values()
             elif isinstance(item, list):
                 below += item
         if not below:
             return
-        level = below
+        level = [item for item in below if isinstance(item, (dict, list))]
     raise Malformed(f"nested deeper than {MAX_DEPTH}")
+
+
+def _verify_texts(value: Any) -> None:
+    if isinstance(value, str):
+        _verify_text(value)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _verify_text(key)
+            _verify_texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            _verify_texts(item)
 
 
 def _verify_text(text: str) -> None:
