@@ -17,6 +17,31 @@ DATA = Path(__file__).parent / "usage.yaml"
 COLLECTED = Path(__file__).parent / "collected.yaml"
 
 
+class _Names:
+    """Names and patterns of names, `dot` between their parts, and the users of each."""
+
+    def __init__(self, users: Mapping[str, tuple[str, ...]], dot: str) -> None:
+        self._users, self._dot = users, dot
+        self._patterns = [(name[:-1], of) for name, of in users.items() if name.endswith("*")]
+
+    def users(self, name: str) -> tuple[str, ...]:
+        """Of exactly the name, or of a pattern for it."""
+        if name in self._users:
+            return self._users[name]
+        for prefix, users in self._patterns:
+            if name.startswith(prefix) and self._dot not in name[len(prefix) + 1 :]:
+                return users
+        return ()
+
+    def nearest(self, name: str) -> tuple[str, ...]:
+        """Of the name, or else of the class or module around it, or else of the next."""
+        while name:
+            if known := self.users(name):
+                return known
+            name = name.rpartition(self._dot)[0]
+        return ()
+
+
 @dataclass(frozen=True)
 class Usage:
     """Names, or patterns of names, and the backends that use them."""
@@ -33,22 +58,30 @@ class Usage:
         if finding.domain in (Domain.CPP, Domain.SYMBOL):
             return self._of_cpp(finding)
         if finding.domain is Domain.PYTHON:
-            return _nearest(self.python, finding.name, ".")
+            return self._names_of_python.nearest(finding.name)
         return ()
+
+    @functools.cached_property
+    def _names_of_cpp(self) -> _Names:
+        return _Names(self.cpp, "::")
+
+    @functools.cached_property
+    def _names_of_python(self) -> _Names:
+        return _Names(self.python, ".")
 
     def _of_cpp(self, finding: Finding) -> tuple[str, ...]:
         """Of a member those who use the member; who derives from its class uses a pure virtual."""
         name = _without_arguments(finding.name)
         about = finding.before or finding.after
         owner, _, last = name.rpartition("::")
-        known = _known(self.cpp, name, "::")
+        known = self._names_of_cpp.users(name)
         if about is not None and about.facts.get("pure"):
-            users = {*known, *_known(self.cpp, owner, "::")}
+            users = {*known, *self._names_of_cpp.users(owner)}
             return tuple(sorted(users, key=str.lower))
         of_class = about is not None and about.kind in _OF_CLASS
         if known or not (of_class or last.lstrip("~") == owner.rpartition("::")[2]):
             return known
-        return _known(self.cpp, owner, "::")
+        return self._names_of_cpp.users(owner)
 
 
 def weigh(findings: Iterable[Finding], usage: Usage) -> list[Finding]:
@@ -116,26 +149,6 @@ def read(path: Path) -> Usage:
 
 def _section(section: Mapping[str, list[str]]) -> Mapping[str, tuple[str, ...]]:
     return {name: tuple(users) for name, users in section.items()}
-
-
-def _nearest(section: Mapping[str, tuple[str, ...]], name: str, dot: str) -> tuple[str, ...]:
-    """The users of the name, or else of the class or module around it, or else of the next."""
-    while name:
-        if known := _known(section, name, dot):
-            return known
-        name = name.rpartition(dot)[0]
-    return ()
-
-
-def _known(section: Mapping[str, tuple[str, ...]], name: str, dot: str) -> tuple[str, ...]:
-    """The users of exactly the name, or of a pattern for it."""
-    if name in section:
-        return section[name]
-    for pattern, users in section.items():
-        fits = pattern.endswith("*") and name.startswith(pattern[:-1])
-        if fits and dot not in name[len(pattern) :]:
-            return users
-    return ()
 
 
 def _without_arguments(symbol: str) -> str:

@@ -35,16 +35,16 @@ def diff(before: Snapshot, after: Snapshot) -> list[Finding]:
     a header declares that one of the torches could not compile: that is a finding on the header.
     """
     unread = _unread(before) | _unread(after)
+    old, new = _named(before, unread), _named(after, unread)
     found = [
         finding
         for domain, compare in COMPARE.items()
         if domain in before.domains & after.domains
-        for finding in compare(_named(before, domain, unread), _named(after, domain, unread))
+        for finding in compare(old[domain], new[domain])
     ]
     if Domain.SYMBOL in before.domains & after.domains:
         told = {f.name for f in found if f.domain is Domain.CPP and f.severity is not COSMETIC}
-        sides = (_named(before, Domain.SYMBOL), _named(after, Domain.SYMBOL))
-        found += symbol.findings(*sides, told)
+        found += symbol.findings(old[Domain.SYMBOL], new[Domain.SYMBOL], told)
     return sorted(_merged(found), key=order)
 
 
@@ -75,13 +75,14 @@ def _merged(found: Iterable[Finding]) -> Iterator[Finding]:
         yield replace(one, message=" ".join(messages)) if others else one
 
 
-def _named(snapshot: Snapshot, domain: Domain, unread: Set[str] = frozenset()) -> Named:
-    named: defaultdict[str, list[Declaration]] = defaultdict(list)
+def _named(snapshot: Snapshot, unread: Set[str]) -> Mapping[Domain, Named]:
+    """The declarations of each domain by name, but for those of `unread` headers."""
+    named: dict[Domain, dict[str, list[Declaration]]] = {domain: {} for domain in Domain}
     for declaration in snapshot.declarations:
-        unknown = domain is Domain.CPP and declaration.file in unread
-        if declaration.domain == domain and not unknown:
-            named[declaration.name].append(declaration)
-    return dict(named)
+        domain = declaration.domain
+        if domain is not Domain.CPP or declaration.file not in unread:
+            named[domain].setdefault(declaration.name, []).append(declaration)
+    return named
 
 
 def _unread(snapshot: Snapshot) -> set[str]:
