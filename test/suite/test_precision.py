@@ -12,7 +12,14 @@ import torch
 from torch import Tensor
 
 from torch_conformance.opinfo import precision, reference
-from torch_conformance.opinfo.precision import POINTWISE, RESULTS, ROUNDED_ONCE, Rule
+from torch_conformance.opinfo.precision import (
+    DERIVATIVES,
+    POINTWISE,
+    RESULTS,
+    ROUNDED_ONCE,
+    SECOND_DERIVATIVES,
+    Rule,
+)
 from torch_conformance.opinfo.sample import Sample
 
 HALF = torch.bfloat16
@@ -93,6 +100,20 @@ def test_where_the_cpu_is_off_a_device_may_be_off_as_much() -> None:
     theirs = ulps(at.exp(), 10)
     assert wrong(torch.exp, at, ulps(at.exp(), 30), theirs) is None
     assert wrong(torch.exp, at, ulps(at.exp(), 60), theirs) is not None
+
+
+def test_an_element_that_is_the_cpus_is_right_although_others_need_the_truth() -> None:
+    at = torch.tensor([1.0, 1e-6])
+    theirs = at.exp() * torch.tensor([-1.0, 1 + 1e-6])  # another result, and a rounded one
+    assert wrong(torch.exp, at, ulps(theirs, 2) + torch.tensor([0, -1e-6]), theirs) is None
+    assert wrong(torch.exp, at, ulps(theirs, 30) + torch.tensor([0, -1e-6]), theirs) is not None
+
+
+@pytest.mark.parametrize(("rule", "right"), [(SECOND_DERIVATIVES, True), (DERIVATIVES, False)])
+def test_second_derivatives_may_be_off_by_more(rule: Rule, right: bool) -> None:
+    at = torch.tensor([1.0, 1.5])
+    alone = rule._replace(elementwise=True)  # without results of inputs nearby
+    assert (wrong(torch.exp, at, ulps(at.exp(), 9), at.exp(), alone) is None) is right
 
 
 def test_arithmetic_of_16_bits_is_rounded_to_the_nearest_number() -> None:

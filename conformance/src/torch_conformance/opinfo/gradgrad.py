@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from torch_conformance.authoring.check import Check
-from torch_conformance.opinfo import database, policy
+from torch_conformance.opinfo import database, policy, precision
 from torch_conformance.opinfo.gradient import Gradient, cotangents, differentiated, inputs, outputs
 from torch_conformance.opinfo.repro import Recipe
 from torch_conformance.opinfo.sample import Sample
@@ -41,6 +41,9 @@ class GradGrad(Gradient):
     def dtypes(self) -> set[torch.dtype]:
         """Single precision, and double where there is."""
         return set(super().dtypes()) & {torch.float32, torch.float64}
+
+    def rule(self) -> precision.Rule:
+        return precision.SECOND_DERIVATIVES
 
     def canonical(self, sample: Sample, values: Any) -> Any:
         return values  # Elements of these dtypes do not come twice.

@@ -292,13 +292,14 @@ class Topic:
             operator=None if self.derives else self.op.name,
             act=self._values,
             sample=sample,
-            rule=self._rule(),
+            rule=self.rule(),
             granted=partial(self._granted, dev),
             default=partial(self._tolerance, dev),
             draws=partial(self._draws, sample),
         )
 
-    def _rule(self) -> precision.Rule:
+    def rule(self) -> precision.Rule:
+        """How far an element of the results may be from the truth."""
         if self.derives:
             return precision.DERIVATIVES
         if policy.is_rounded_once(self.op):
