@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -303,6 +304,15 @@ def test_activations_and_their_gradients_are_right(name: str, dtype: torch.dtype
     rtol, atol = TOLERANCES[dtype]
     for actual, wanted in ((result.detach(), expected.detach()), (ours.grad, exact.grad)):
         torch.testing.assert_close(actual.cpu().double(), wanted, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+def test_the_bounds_of_logit_are_not_rounded_to_16_bits(dtype: torch.dtype) -> None:
+    x = torch.tensor([0.9, 0.1], dtype=dtype, device="puone")
+    bounded = torch.logit(x, 0.2).cpu()
+    torch.testing.assert_close(
+        bounded, torch.tensor([1, -1], dtype=dtype) * math.log(4), rtol=2e-7, atol=0
+    )
 
 
 def test_many_elements_are_the_same_on_any_number_of_cores(python: Python) -> None:

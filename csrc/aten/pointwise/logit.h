@@ -8,22 +8,15 @@
 #include <array>
 #include <optional>
 
+#include "aten/core/elementwise.h"
+
 namespace puone {
 
-// eps and 1 - eps, both rounded to the element type: an element can be equal to a bound. Without
-// eps the first is negative.
+// eps and 1 - eps, rounded to the type that the kernel computes in, as on CUDA devices. Without eps
+// the first is negative.
 inline std::array<c10::Scalar, 2> logitBounds(std::optional<double> eps, c10::ScalarType type) {
   const auto rounded = [type](double x) -> double {
-    switch (type) {
-      case c10::ScalarType::Half:
-        return static_cast<c10::Half>(static_cast<float>(x));
-      case c10::ScalarType::BFloat16:
-        return static_cast<c10::BFloat16>(static_cast<float>(x));
-      case c10::ScalarType::Float:
-        return static_cast<float>(x);
-      default:
-        return x;
-    }
+    return computeType(type) == c10::ScalarType::Float ? static_cast<float>(x) : x;
   };
   const double low = rounded(eps.value_or(-1.0));
   return {low, rounded(1 - low)};
