@@ -92,6 +92,8 @@ SUMS = frozenset(
         "addcdiv",
         "addcmul",
         "lerp",
+        "logaddexp",
+        "logaddexp2",
         "mvlgamma",
         "nn.functional.tanhshrink",
         "rsub",
