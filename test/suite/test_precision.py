@@ -138,6 +138,19 @@ def test_a_sum_whose_digits_cancel_may_be_that_of_inputs_nearby() -> None:
     assert wrong(less, at, ours, exact, POINTWISE) is not None
 
 
+@pytest.mark.parametrize(("off", "right"), [(2**-53, True), (2**-46, False)])
+def test_a_truth_of_the_same_precision_is_not_exact_where_digits_cancel(
+    off: float, right: bool
+) -> None:
+    def log_of_odds(x: Tensor) -> Tensor:
+        return torch.log(x / (1 - x))
+
+    at = torch.tensor([0.5 + 2**-12, 0.3], dtype=torch.float64)
+    theirs = log_of_odds(at)
+    ours = theirs + torch.tensor([off, 0], dtype=torch.float64)
+    assert (wrong(log_of_odds, at, ours, theirs) is None) is right
+
+
 def test_a_device_may_lack_subnormal_numbers() -> None:
     at = torch.tensor([1e-39])
     assert wrong(lambda x: x * 1, at, torch.zeros(1), at) is None
