@@ -508,11 +508,18 @@ PUONE_FN Moments<T> welford_add(Moments<T> a, T value) {
   return {mean, a.squares + delta * (value - mean), count};
 }
 
-/// Moments, from the sums of deviations from a mean that was rounded, and of their squares: the
-/// corrected two-pass algorithm (Chan, Golub and LeVeque, "Algorithms for computing the sample
-/// variance", 1983). Deviations may be so small against the mean that its rounding matters.
+/// What corrected() is given the sums of: a deviation from a mean, and its square.
 template <class T>
-PUONE_FN Moments<T> corrected(T mean, T deviations, T squares, T count) {
+PUONE_FN Together<T, T> deviation(T value, T mean) {
+  const T each = value - mean;
+  return together(each, each * each);
+}
+/// Moments, from a mean that was rounded and the sums of deviation() from it: the corrected
+/// two-pass algorithm (Chan, Golub and LeVeque, "Algorithms for computing the sample variance",
+/// 1983). Deviations may be so small against the mean that its rounding matters.
+template <class T, class Sum>
+PUONE_FN Moments<T> corrected(T mean, const Together<Sum, Sum>& sums, T count) {
+  const T deviations = sums.first, squares = sums.rest.first;
   const T rest = deviations / count, about = squares - deviations * rest;
   return {mean + rest, about < 0 ? T(0) : about, count};
 }
@@ -523,12 +530,9 @@ template <class Block, class T, class Load>
 PUONE_FN Moments<T> welford_reduce(const Block& block, int64_t n, T zero, const Load& load) {
   const auto plus = [](T a, T b) PUONE_DEVICE { return a + b; };
   const T count = static_cast<T>(n), mean = block.reduce(n, zero, load, plus) / count;
-  const auto deviation = [=](int64_t i) PUONE_DEVICE {
-    const T each = load(i) - mean;
-    return together(each, each * each);
-  };
-  const auto sums = block.reduce(n, together(zero, zero), deviation, combineEach(plus, plus));
-  return corrected(mean, sums.first, sums.rest.first, count);
+  const auto each = [=](int64_t i) PUONE_DEVICE { return deviation(load(i), mean); };
+  const auto sums = block.reduce(n, together(zero, zero), each, combineEach(plus, plus));
+  return corrected(mean, sums, count);
 }
 
 /// The same for rows of load(row, i).
@@ -538,13 +542,11 @@ PUONE_FN Moments<T> welford_reduce_rows(
   const auto plus = [](T a, T b) PUONE_DEVICE { return a + b; };
   const T count = static_cast<T>(rows * length);
   const T mean = block.reduceRows(rows, length, zero, load, plus) / count;
-  const auto deviation = [=](int64_t row, int64_t i) PUONE_DEVICE {
-    const T each = load(row, i) - mean;
-    return together(each, each * each);
-  };
+  const auto each = [=](int64_t row, int64_t i)
+                        PUONE_DEVICE { return deviation(load(row, i), mean); };
   const auto sums =
-      block.reduceRows(rows, length, together(zero, zero), deviation, combineEach(plus, plus));
-  return corrected(mean, sums.first, sums.rest.first, count);
+      block.reduceRows(rows, length, together(zero, zero), each, combineEach(plus, plus));
+  return corrected(mean, sums, count);
 }
 
 /// The same for columns of load(column, i).
@@ -559,13 +561,11 @@ PUONE_FN void welford_reduce_columns(
   Together<T, T>* const sums = pairs;
   block.reduceColumns(width, n, zero, load, plus, mean);
   block.eachColumn(width, [=](int64_t column) PUONE_DEVICE { mean[column] /= count; });
-  const auto deviation = [=](int64_t column, int64_t i) PUONE_DEVICE {
-    const T each = load(column, i) - mean[column];
-    return together(each, each * each);
-  };
-  block.reduceColumns(width, n, together(zero, zero), deviation, combineEach(plus, plus), sums);
+  const auto each = [=](int64_t column, int64_t i)
+                        PUONE_DEVICE { return deviation(load(column, i), mean[column]); };
+  block.reduceColumns(width, n, together(zero, zero), each, combineEach(plus, plus), sums);
   block.eachColumn(width, [=](int64_t column) PUONE_DEVICE {
-    out[column] = corrected(mean[column], sums[column].first, sums[column].rest.first, count);
+    out[column] = corrected(mean[column], sums[column], count);
   });
 }
 

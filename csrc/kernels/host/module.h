@@ -333,13 +333,10 @@ class ModuleBlock : public Block {
       const auto plus = [](float a, float b) PUONE_MODULE_LAMBDA { return a + b; };
       const auto value = [=](int64_t i) PUONE_MODULE_LAMBDA { return values[i]; };
       const float near = inLanes(size_, 0.0F, value, plus) / count; // the mean, rounded
-      const auto deviation = [=](int64_t i) PUONE_MODULE_LAMBDA {
-        const float each = values[i] - near;
-        return together(each, each * each);
-      };
-      const auto sums = inLanes(size_, together(0.0F, 0.0F), deviation, combineEach(plus, plus));
-      const double deviations = sums.first, squares = sums.rest.first;
-      all_ = ops::welford_combine(all_, ops::corrected<double>(near, deviations, squares, count));
+      const auto each = [=](int64_t i)
+                            PUONE_MODULE_LAMBDA { return ops::deviation(values[i], near); };
+      const auto sums = inLanes(size_, together(0.0F, 0.0F), each, combineEach(plus, plus));
+      all_ = ops::welford_combine(all_, ops::corrected<double>(near, sums, count));
       size_ = 0;
     }
 
