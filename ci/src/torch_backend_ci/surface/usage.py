@@ -28,7 +28,7 @@ class _Names:
         """Of exactly the name, or of a pattern for it."""
         if name in self._users:
             return self._users[name]
-        for prefix, users in self._patterns:
+        for prefix, users in self._patterns:  # the first character of the rest may be a dot
             if name.startswith(prefix) and self._dot not in name[len(prefix) + 1 :]:
                 return users
         return ()

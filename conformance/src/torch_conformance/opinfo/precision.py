@@ -137,7 +137,7 @@ def near(actual: Any, expected: Any) -> bool:
     odd = ~expected.isfinite()
     if bool(odd.any()) and compare.difference(actual[odd], expected[odd]) is not None:
         return False
-    return (compare.max_ulp(actual, expected) or 0) <= (0 if _short(expected.dtype) else NEAR)
+    return (compare.max_ulp(actual, expected) or 0) <= _near(expected.dtype)
 
 
 def difference(question: Question, actual: Any, expected: Any) -> Difference | None:
@@ -216,7 +216,7 @@ def _measured(
     same = _same(actual, expected) | _same(actual, right.to(expected.dtype))
     wide = expected.to(right.dtype)
     beside = (actual.to(right.dtype) - wide).abs() / _unit(wide, expected.dtype)
-    as_the_cpu = beside <= (0 if _short(expected.dtype) else NEAR)
+    as_the_cpu = beside <= _near(expected.dtype)
     # Where the truth is not a number that double precision has, only the CPU's result is known.
     unknown = ~right.isfinite() & (beside <= places)
     is_right = same | (ours <= allowed) | as_the_cpu | unknown
@@ -293,6 +293,11 @@ def _unit(values: Tensor, dtype: torch.dtype) -> Tensor:
 
 def _short(dtype: torch.dtype) -> bool:
     return dtype in (torch.float16, torch.bfloat16)
+
+
+def _near(dtype: torch.dtype) -> int:
+    """NEAR, and nothing in 16 bits."""
+    return 0 if _short(dtype) else NEAR
 
 
 def _places(rule: Rule, dtype: torch.dtype) -> float:
