@@ -78,7 +78,8 @@ BIN := $(dir $(PYTHON))
 # rest is every instruction set. Once a target has asked for more, the build directory stays configured
 # for it, so that nothing is compiled twice; the suite still builds only its own part.
 WITH_DRIVERS := test build-tests
-WITH_REST := build-all test-all fuzz liars build-liars build-all-tests subjects ptx sanitizers
+WITH_REST := build-all test-all fuzz liars build-liars build-all-tests subjects \
+  controls ptx sanitizers
 # Another driver that is asked for by its name is built, too.
 DRIVER := $(if $(findstring /,$(PUONE_DRIVER)),,$(filter-out sim,$(PUONE_DRIVER)))
 CONFIGURED := $(or \
@@ -186,7 +187,7 @@ subjects: $(TESTS) build-all ## run the core tier on unusual but correct backend
 	$(PYTHON) -m pytest test/subjects/core_tier.py $(PYTEST_ARGS)
 
 .PHONY: controls
-controls: $(TESTS) build-all ## run the suite on correct backends under load, with other seeds and instruction sets: nothing may turn red, 2 h
+controls: $(TESTS) build-all ## run the suite where nothing may turn red: under load, with other seeds and instruction sets, 2 h
 	$(PYTHON) -m pytest test/subjects/controls.py $(PYTEST_ARGS)
 
 .PHONY: build-liars

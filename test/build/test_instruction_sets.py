@@ -59,6 +59,7 @@ def test_going_from_one_to_all_compiles_only_the_list_of_them_again(
     assert changed <= {"variants.cpp.o"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("level", ["native", "baseline"])
 def test_a_driver_of_one_instruction_set_links_without_the_others(
     tmp_path: Path, level: str

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "Makefile").read_text()
 
 # Python and cmake as the Makefile calls them: each call is a line, a new environment is a copy.
 PYTHON = """#!/bin/sh
@@ -189,7 +191,11 @@ def test_after_the_tests_the_suite_keeps_the_configuration(checkout: Checkout) -
     assert not checkout.make("test").configured
 
 
-@pytest.mark.parametrize("target", ["test-all", "liars", "fuzz", "subjects", "build-all"])
+#: Targets that build every driver first, with `build-all` itself.
+WITH_EVERYTHING = re.findall(r"^([a-z-]+):.* build-(?:all|liars|all-tests)\b", TEXT, re.M)
+
+
+@pytest.mark.parametrize("target", ["build-all", *WITH_EVERYTHING])
 def test_what_needs_every_driver_builds_it(checkout: Checkout, target: str) -> None:
     made = checkout.make(target)
     assert made.status == 0, made.text

@@ -7,6 +7,7 @@ import ast
 import importlib.metadata
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,14 +55,17 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield from imported(node)
 
 
+@cache
+def source_in(root: Path, module: str) -> Path | None:
+    """The file of a module below a folder."""
+    path = module.replace(".", "/")
+    files = (root / f"{path}.py", root / path / "__init__.py")
+    return next(filter(Path.is_file, files), None)
+
+
 def source_of(module: str, beside: Path, roots: list[Path]) -> Path | None:
     """The file of a module of this repository."""
-    path = module.replace(".", "/")
-    for root in (beside, *roots):
-        for file in (root / f"{path}.py", root / path / "__init__.py"):
-            if file.is_file():
-                return file
-    return None
+    return next(filter(None, (source_in(root, module) for root in (beside, *roots))), None)
 
 
 def outside(files: list[Path], roots: list[Path]) -> dict[str, Path]:
