@@ -806,6 +806,17 @@ def capability_query_tells_the_truth_of_float8(dev: Device, case: str) -> None:
         assert not converts(), "it is not listed, but conversions are right"
 
 
+@check("device/capability_bytes", "DEV-019", needs=("capability_query",))
+def bytes_of_every_listed_dtype_arrive(dev: Device) -> None:
+    """Bytes of each dtype that is listed, narrow and quantized ones too, go there and come back."""
+    pattern = torch.tensor([0, 1] * 8, dtype=torch.uint8)
+    for dtype in _listed(0):
+        x = pattern.view(dtype).to(dev.device())
+        assert x.dtype is dtype, f"{dtype} became {x.dtype}"
+        back = x.cpu().view(torch.uint8)
+        assert torch.equal(back, pattern), f"bytes of {dtype} come back as {back.tolist()}"
+
+
 #: What both modules tell: by torch.accelerator, and by the module of the device type.
 _PARITY: dict[str, Callable[[Device], tuple[Any, Any]]] = {
     "count": lambda dev: (torch.accelerator.device_count(), dev.module.device_count()),

@@ -14,7 +14,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torch_conformance.authoring.api import Device, Died, Rank, becomes_true, check, on_ranks
+from torch_conformance.authoring.api import (
+    Device,
+    Died,
+    Rank,
+    becomes_true,
+    check,
+    on_ranks,
+    raised,
+)
 
 NEEDS = ("ipc",)
 COUNTED = ("ipc", "memory_stats")
@@ -258,6 +266,27 @@ def tensors_are_sent_on_or_refused(dev: Device) -> None:
         assert values == list(range(LENGTH)), "the values of a tensor that was sent on are wrong"
     else:
         assert values is None, "sending on raised, and something arrived"
+
+
+def growing(rank: Rank) -> tuple[str, list[float]]:
+    """In a rank: what resizing the storage of a received tensor raises, and the values then."""
+
+    def look(tensor: Tensor) -> tuple[str, list[float]]:
+        storage = tensor.untyped_storage()
+        if rank.index == 0:
+            return "", tensor.tolist()
+        error = raised(lambda: storage.resize_(2 * storage.nbytes()))
+        return ("no exception", []) if error is None else (type(error).__name__, tensor.tolist())
+
+    return _exchange(rank, lambda: torch.arange(4.0, device=rank.dev.device()), look)
+
+
+@check("ipc/resize", "IPC-015", needs=NEEDS)
+def received_memory_does_not_grow(dev: Device) -> None:
+    """Resizing the storage of a received tensor raises RuntimeError, and its values stay."""
+    (_, sent), (error, received) = on_ranks(dev, growing)
+    assert error == "RuntimeError", f"resizing memory of another process gives {error}"
+    assert sent == received == [0.0, 1.0, 2.0, 3.0], f"then it has {received}, sent were {sent}"
 
 
 # ---- order -----------------------------------------------------------------------------------

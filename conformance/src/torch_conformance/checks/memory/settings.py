@@ -58,6 +58,14 @@ def sizes_are_rounded_up_to_parts_of_a_power_of_two(dev: Device, case: str) -> N
         assert grown == block, f"a block of {grown} KiB for {x.numel() >> 10} KiB"
 
 
+@check("memory/alignment:rounded", "MEM-001", needs=("allocator_settings", "addresses"))
+def small_blocks_stay_aligned_when_sizes_are_rounded(dev: Device) -> None:
+    """With the most steps between powers of two, small blocks begin at multiples of 16 bytes."""
+    with on_first_device(dev), settings(dev, "roundup_power2_divisions:64"):
+        live = [allocate(dev, size) for size in (520, 1028, 2060, 600) for _ in range(5)]
+    assert all(x.data_ptr() % 16 == 0 for x in live), [hex(x.data_ptr()) for x in live]
+
+
 @check(
     "memory/statistic_oversize",
     "MEM-049",
