@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -41,6 +42,14 @@ _IF_THERE: dict[str, Member] = {
         lambda m: m.memory_stats_as_nested_dict(),
         lambda v: "current" in v["allocated_bytes"]["all"],
     ),
+    "host_memory_stats_as_nested_dict": (
+        lambda m: m.host_memory_stats_as_nested_dict(),
+        lambda v: isinstance(v, dict),
+    ),
+    "is_current_stream_capturing": (
+        lambda m: m.is_current_stream_capturing(),
+        lambda v: v is False,
+    ),
     "__dir__": (_unlisted, lambda v: v == []),
 }
 
@@ -64,6 +73,30 @@ def used_memory_grows_with_use(dev: Device) -> None:
     x = torch.empty(size, dtype=torch.uint8, device=dev.device(index))
     grown = dev.bare_module.device_memory_used(index) - before
     assert size <= grown < 2 * size, f"by {grown} bytes for {x.nbytes}"
+
+
+#: Older names of reset_peak_memory_stats, and the peak that programs read after each.
+_PEAKS = {
+    "reset_max_memory_allocated": "max_memory_allocated",
+    "reset_max_memory_reserved": "max_memory_reserved",
+}
+
+
+@check("registration/if_there_peak", "REG-050", cases=_PEAKS, needs=("memory_stats", "empty_cache"))
+def older_names_reset_peaks(dev: Device, case: str) -> None:
+    """A peak that was reset by its older name does not count what was freed before."""
+    if not hasattr(dev.bare_module, case):
+        dev.unsupported(f"torch.{dev.type} has no {case}")
+    peak, size = getattr(dev.bare_module, _PEAKS[case]), 64 << 20
+    x = torch.empty(size, dtype=torch.uint8, device=dev.device(0))
+    before = peak(0)
+    del x
+    torch.accelerator.empty_cache()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # that there is a newer name
+        getattr(dev.bare_module, case)(0)
+    after = peak(0)
+    assert after <= before - size, f"the peak is {after} bytes; it was {before} with {size} in use"
 
 
 @check("registration/if_there:repr", "REG-050", needs=("streams",))
