@@ -137,15 +137,20 @@ def _directive(entity: Entity, indent: str = "") -> str:
     return f"{start}{lines}\n\n{text}\n\n{members}\n"
 
 
-@functools.cache
 def _cursors(header: str) -> list[Cursor]:
     """What a header has at its top; the headers of a page are parsed together."""
     page = next((page.headers for page in listed() if header in page.headers), (header,))
+    return _by_file(page)[str(ROOT / header)]
+
+
+@functools.cache
+def _by_file(included: tuple[str, ...]) -> dict[str, list[Cursor]]:
+    """What each file has at its top, of those that are read with these headers."""
     found = defaultdict(list)
-    for cursor in _parsed(page).cursor.get_children():
+    for cursor in _parsed(included).cursor.get_children():
         if cursor.location.file is not None:
             found[cursor.location.file.name].append(cursor)
-    return found[str(ROOT / header)]
+    return found
 
 
 @functools.cache
