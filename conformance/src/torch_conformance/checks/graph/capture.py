@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -308,6 +309,42 @@ def a_graph_that_dies_gives_its_memory_back(dev: Device) -> None:
         torch.accelerator.empty_cache()
         sizes.append(torch.accelerator.memory_reserved(dev.device().index or 0))
     assert sizes[-1] <= sizes[0], f"bytes reserved after each of four graphs: {sizes}"
+
+
+def _raise(_: Tensor) -> None:
+    raise ValueError
+
+
+#: What ends a capture early: the program's own exception, and a call that cannot be captured.
+_ENDINGS: dict[str, Callable[[Tensor], object]] = {
+    "exception": _raise,
+    "refused": lambda x: x.sum().item(),
+}
+
+
+@check(
+    "graph/given_up",
+    "GRAPH-007",
+    cases=_ENDINGS,
+    needs=("graphs", "streams", "memory_stats", "empty_cache"),
+)
+def a_capture_that_failed_gives_its_memory_back(dev: Device, case: str) -> None:
+    """What was allocated until an exception ended the capture is free when the graph has died.
+
+    https://github.com/pytorch/pytorch/pull/190308 is about such memory.
+    """
+    x, stream = torch.ones(BYTES // 4, device=dev.device()), dev.stream()
+
+    def capture() -> None:
+        with _capturing(dev, stream=stream):
+            _ENDINGS[case](x * 2 + 1)
+
+    before = _reserved(dev)
+    for _ in range(2):
+        assert raised(capture) is not None, "nothing ended the capture"
+        gc.collect()  # the exception refers to the frames that have the graph
+    kept = _reserved(dev) - before
+    assert kept < BYTES, f"{kept} bytes are still reserved for captures that failed"
 
 
 @check(
