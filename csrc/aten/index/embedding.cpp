@@ -158,6 +158,23 @@ BagResult embeddingBag(
   return {out, offset2bag, bag_size, max_indices};
 }
 
+// What a backward pass of bags is given: a gradient of rows as long as those of the table, and a
+// bag for each index.
+void checkOfBags(
+    const Tensor& grad, int64_t columns, const Tensor& indices, const Tensor& offset2bag) {
+  TORCH_CHECK(
+      grad.dim() == 2 && grad.size(1) == columns && indices.dim() == 1 &&
+          offset2bag.sizes() == indices.sizes(),
+      "Expected a gradient of rows of ",
+      columns,
+      " elements and a bag for each index, but got a gradient, indices and bags of the sizes ",
+      grad.sizes(),
+      ", ",
+      indices.sizes(),
+      " and ",
+      offset2bag.sizes());
+}
+
 // A column with the value that belongs to the bag of each index.
 Tensor ofBags(const Tensor& values, const Tensor& offset2bag, c10::ScalarType type) {
   return values.index_select(0, offset2bag).to(type).unsqueeze(1);
@@ -182,6 +199,7 @@ Tensor embeddingBagDenseBackward(
     reduce(alongDimension(name, result, 0, maximum_indices, found), PUONE_REDUCE_SUM);
     return result;
   }
+  checkOfBags(grad, grad.size(-1), indices, offset2bag);
   Tensor rows = grad.index_select(0, offset2bag);
   if (mode == PUONE_BAG_MEAN) rows = rows.div(ofBags(bag_size, offset2bag, grad.scalar_type()));
   if (per_sample_weights && per_sample_weights->defined()) {
@@ -201,6 +219,8 @@ Tensor embeddingBagScalesBackward(
   TORCH_CHECK(
       mode == PUONE_BAG_SUM,
       "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
+  TORCH_CHECK(weight.dim() == 2, "embedding_bag_backward: the table must have two dimensions");
+  checkOfBags(grad, weight.size(1), indices, offset2bag);
   const auto type = at::toOpMathType(grad.scalar_type());
   const Tensor rows = weight.index_select(0, indices).to(type);
   const Tensor products = grad.index_select(0, offset2bag).to(type).mul(rows);

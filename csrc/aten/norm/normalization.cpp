@@ -260,8 +260,9 @@ ThreeTensors groupNormBackward(
     int64_t inner,
     int64_t groups,
     Mask mask) {
-  checkSaved(grad, input, mean_given, rstd_given, rows * channels * inner, rows * groups);
   const Tensor weight = contiguousOrNone(weight_given);
+  checkGroupNorm(input, weight, {}, rows, channels, inner, groups);
+  checkSaved(grad, input, mean_given, rstd_given, rows * channels * inner, rows * groups);
   const ScalarType parameters =
       weight.defined() ? parameterType(input, {weight}) : mean_given.scalar_type();
   const Tensor in = input.contiguous(), dy = grad.contiguous();

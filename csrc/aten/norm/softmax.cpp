@@ -52,6 +52,12 @@ struct SoftmaxBackward : Meta {
       c10::ScalarType,
       const Tensor& grad_input) {
     checkType("softmax_backward", grad.scalar_type(), kRealTypes);
+    TORCH_CHECK(
+        grad.sizes() == output.sizes(),
+        "Expected a gradient of the result's sizes ",
+        output.sizes(),
+        ", but got ",
+        grad.sizes());
     if (grad.numel() == 0) return;
     const Tensor in = grad.contiguous(), result = output.contiguous();
     puone_softmax_args args = softmaxArgs(in, dim, kLogarithm);

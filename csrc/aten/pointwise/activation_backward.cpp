@@ -119,8 +119,16 @@ Tensor& gluBackwardOut(const Tensor& gradient, const Tensor& self, int64_t dim, 
       dim,
       " is size ",
       self.size(dim));
-  at::native::resize_output(out, self.sizes());
   const int64_t half = self.size(dim) / 2;
+  c10::DimVector halved(self.sizes());
+  halved[dim] = half;
+  TORCH_CHECK(
+      gradient.sizes() == halved,
+      "Expected a gradient of the sizes ",
+      c10::IntArrayRef(halved),
+      ", but got ",
+      gradient.sizes());
+  at::native::resize_output(out, self.sizes());
   const auto part = [&](const Tensor& tensor, int64_t start) {
     return tensor.narrow(dim, start, half);
   };

@@ -137,13 +137,20 @@ Tensor repeatInterleave(const Tensor& repeats, std::optional<int64_t> output_siz
 Tensor unfoldBackward(
     const Tensor& grad, c10::IntArrayRef sizes, int64_t dim, int64_t size, int64_t step) {
   Tensor result = at::zeros(sizes, grad.options());
+  const Tensor windows = result.unfold(dim, size, step); // refuses what no window has
+  TORCH_CHECK(
+      grad.sizes() == windows.sizes(),
+      "Expected a gradient of the windows' sizes ",
+      windows.sizes(),
+      ", but got ",
+      grad.sizes());
+  if (grad.numel() == 0) return result;
   if (sizes.empty()) { // the window of a number is the number
-    if (grad.numel() != 0) result.add_(grad.reshape({}));
+    result.add_(grad.reshape({}));
     return result;
   }
-  if (grad.numel() == 0) return result;
   if (step >= size) {
-    result.unfold(dim, size, step).copy_(grad);
+    windows.copy_(grad);
     return result;
   }
   const int64_t along = at::maybe_wrap_dim(dim, result.dim());
