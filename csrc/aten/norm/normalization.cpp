@@ -135,21 +135,17 @@ ThreeTensors layerNorm(
   return result;
 }
 
-// What a backward pass is given: a gradient of as many elements as the input, and a mean and a
-// deviation of each group.
+// What a backward pass is given: a gradient of the input's sizes, and a mean and a deviation of
+// each group.
 void checkSaved(
     const Tensor& grad,
     const Tensor& input,
     const Tensor& mean,
     const Tensor& rstd,
-    int64_t elements,
     int64_t groups) {
   TORCH_CHECK(
-      input.numel() == elements && grad.sizes() == input.sizes() && mean.numel() == groups &&
-          rstd.numel() == groups,
-      "Expected a gradient like the input, of ",
-      elements,
-      " elements, and the mean and rstd of ",
+      grad.sizes() == input.sizes() && mean.numel() == groups && rstd.numel() == groups,
+      "Expected a gradient like the input, and the mean and rstd of ",
       groups,
       " groups, but got sizes of ",
       grad.sizes(),
@@ -173,7 +169,7 @@ ThreeTensors layerNormBackward(
   const Tensor weight = contiguousOrNone(weight_given), bias = contiguousOrNone(bias_given);
   const auto [rows, size] =
       at::native::_check_layer_norm_inputs(input, normalized_shape, weight, bias);
-  checkSaved(grad, input, mean_given, rstd_given, rows * size, rows);
+  checkSaved(grad, input, mean_given, rstd_given, rows);
   const ScalarType parameters = parameterType(input, {weight, bias});
   const Tensor in = input.contiguous(), dy = grad.contiguous();
   const Tensor mean = mean_given.contiguous(), rstd = rstd_given.contiguous();
@@ -262,7 +258,7 @@ ThreeTensors groupNormBackward(
     Mask mask) {
   const Tensor weight = contiguousOrNone(weight_given);
   checkGroupNorm(input, weight, {}, rows, channels, inner, groups);
-  checkSaved(grad, input, mean_given, rstd_given, rows * channels * inner, rows * groups);
+  checkSaved(grad, input, mean_given, rstd_given, rows * groups);
   const ScalarType parameters =
       weight.defined() ? parameterType(input, {weight}) : mean_given.scalar_type();
   const Tensor in = input.contiguous(), dy = grad.contiguous();
