@@ -79,6 +79,37 @@ def _scales_of_bags(**changed: Any) -> object:
     return ATEN._embedding_bag_per_sample_weights_backward(*given.values(), 0)
 
 
+def _nll_loss2d(**changed: Any) -> object:
+    given = {
+        "grad": ones(1, 2, 4),
+        "x": ones(1, 3, 2, 4),
+        "target": places(1, 2, 4),
+        "weight": None,
+        "reduction": 0,
+        "ignored": -100,
+        "total": ones(),
+    } | changed
+    return ATEN.nll_loss2d_backward(*given.values())
+
+
+def _adaptive_avg_pool2d(**changed: Any) -> object:
+    given = {"grad": ones(1, 2, 1, 2), "x": ones(1, 2, 3, 4)} | changed
+    return ATEN._adaptive_avg_pool2d_backward(*given.values())
+
+
+def _adaptive_avg_pool3d_out(**changed: Any) -> object:
+    given = {"grad": ones(1, 2, 1, 1, 2), "x": ones(1, 2, 3, 3, 4)} | changed
+    return ATEN.adaptive_avg_pool3d_backward.grad_input(*given.values(), grad_input=ones(0))
+
+
+def _max_pool3d(**changed: Any) -> object:
+    given = {"grad": ones(1, 1, 3, 2), "indices": places(1, 1, 3, 2)} | changed
+    geometry = ([1, 1, 2], [1, 1, 2], [0] * 3, [1] * 3, False)
+    return ATEN.max_pool3d_with_indices_backward(
+        given["grad"], ones(1, 1, 3, 4), *geometry, given["indices"]
+    )
+
+
 #: Derivatives, and what each may not be given; what is called first makes a tensor.
 MISFITS: dict[Callable[..., object], list[dict[str, Any]]] = {
     _softmax: [
@@ -111,6 +142,28 @@ MISFITS: dict[Callable[..., object], list[dict[str, Any]]] = {
         {"grad": partial(ones, 4, 2)},
         {"grad": partial(ones, 0, 2)},
         {"size": 5},
+    ],
+    _nll_loss2d: [
+        {"grad": partial(ones, 1, 2, 3)},
+        {"grad": partial(ones, 1, 2, 4), "reduction": 1},
+        {"total": partial(ones, 3)},
+        {"total": partial(ones, 0)},
+    ],
+    _adaptive_avg_pool2d: [
+        {"grad": partial(ones, 1, 3, 1, 2)},
+        {"grad": partial(ones, 2, 2, 1, 2)},
+        {"grad": partial(ones, 2)},
+        {"grad": partial(ones, 2, 1, 2)},
+        {"x": partial(ones, 4)},
+    ],
+    _adaptive_avg_pool3d_out: [
+        {"grad": partial(ones, 1, 1, 1, 1, 2)},
+        {"grad": partial(ones, 2)},
+    ],
+    _max_pool3d: [
+        {"grad": partial(ones, 1, 1, 3, 1), "indices": partial(places, 1, 1, 3, 1)},
+        {"grad": partial(ones, 1, 1, 3, 4), "indices": partial(places, 1, 1, 3, 4)},
+        {"indices": partial(places, 1, 1, 3, 1)},
     ],
     _bags: [
         {"grad": partial(ones, 5)},

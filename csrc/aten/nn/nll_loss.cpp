@@ -185,6 +185,16 @@ Tensor& nllLoss2dBackwardOut(
     Tensor& grad_input) {
   const Tensor weight = weight_given.value_or(Tensor());
   check2d(self, target, weight);
+  TORCH_CHECK(
+      reduction == at::Reduction::None ? grad.sizes() == target.sizes() : grad.numel() == 1,
+      "Expected a gradient ",
+      reduction == at::Reduction::None ? "of the target's sizes" : "of one element",
+      ", but got ",
+      grad.sizes());
+  TORCH_CHECK(
+      total_weight.numel() == 1,
+      "expected total_weight to be a single element tensor, got: ",
+      total_weight.sizes());
   at::native::resize_output(grad_input, self.sizes());
   const Inputs inputs(self, target, weight);
   launchBackward(inputs, grad, reduction, ignore_index, total_weight, grad_input);

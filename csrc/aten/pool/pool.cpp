@@ -98,6 +98,12 @@ void maxPoolBackward(
     size_t dimensions,
     const Geometry& geometry,
     const Tensor& grad_input) {
+  TORCH_CHECK(
+      indices.sizes() == grad_output.sizes(),
+      "Expected indices of the gradient's sizes ",
+      grad_output.sizes(),
+      ", but got ",
+      indices.sizes());
   if (grad_input.numel() == 0) return;
   const Tensor dense_grad = grad_output.contiguous();
   const Tensor dense_indices = indices.contiguous();
@@ -319,13 +325,23 @@ Tensor& adaptiveAvgPoolOut(const Tensor& self, c10::IntArrayRef output_size, Ten
   return out;
 }
 
+// A gradient has the batch and the channels of the input.
+void checkAdaptiveGradient(const Tensor& grad_output, const Tensor& self, int64_t dimensions) {
+  const auto others = static_cast<size_t>(std::max<int64_t>(self.dim() - dimensions, 0));
+  TORCH_CHECK(
+      grad_output.dim() == self.dim() &&
+          grad_output.sizes().slice(0, others) == self.sizes().slice(0, others),
+      "Expected a gradient with the batch and channels of an input of the sizes ",
+      self.sizes(),
+      ", but got ",
+      grad_output.sizes());
+  checkAdaptive(grad_output, grad_output.sizes().slice(others), dimensions);
+}
+
 template <class Overload, int64_t kDimensions>
 Tensor adaptiveAvgPoolBackward(const Tensor& grad_output, const Tensor& self) {
   if (!canPool(self)) return fallBack<Overload>(grad_output, self);
-  checkAdaptive(
-      grad_output,
-      grad_output.sizes().slice(static_cast<size_t>(grad_output.dim() - kDimensions)),
-      kDimensions);
+  checkAdaptiveGradient(grad_output, self, kDimensions);
   const Tensor grad_input = emptyLike(self, self.sizes());
   avgPoolBackward(grad_output, kDimensions, {}, {}, grad_input);
   return grad_input;
@@ -337,6 +353,7 @@ Tensor& adaptiveAvgPool3dBackwardOut(
     return fallBack<at::_ops::adaptive_avg_pool3d_backward_grad_input>(
         grad_output, self, grad_input);
   }
+  checkAdaptiveGradient(grad_output, self, 3);
   resizeOut(grad_input, self.sizes(), {}, self.options());
   avgPoolBackward(grad_output, 3, {}, {}, grad_input);
   return grad_input;
@@ -445,8 +462,16 @@ Tensor& maxPool3dBackwardOut(
     return fallBack<at::_ops::max_pool3d_with_indices_backward_grad_input>(
         grad_output, self, kernel, stride, padding, dilation, ceil_mode, indices, grad_input);
   }
+  const Geometry geometry{kernel, stride, padding, dilation};
+  const auto sizes = maxPool3dSizes(self, geometry, ceil_mode);
+  TORCH_CHECK(
+      grad_output.sizes() == sizes,
+      "Expected a gradient of the sizes ",
+      c10::IntArrayRef(sizes),
+      ", but got ",
+      grad_output.sizes());
   resizeOut(grad_input, self.sizes(), {}, self.options());
-  maxPoolBackward(grad_output, indices, 3, {kernel, stride, padding, dilation}, grad_input);
+  maxPoolBackward(grad_output, indices, 3, geometry, grad_input);
   return grad_input;
 }
 

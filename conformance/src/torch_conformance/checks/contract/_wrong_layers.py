@@ -48,12 +48,6 @@ LAYERS: dict[str, Write] = {
     "native_group_norm_sizes": lambda x: torch.native_group_norm(
         x[None], None, None, 100, 3, 4, 3, 0.5
     ),
-    "group_norm_backward_weight": lambda x: torch.ops.aten.native_group_norm_backward(
-        x[None], x[None], ones(x, 1, 1), ones(x, 1, 1), ones(x, 1), 1, 3, 4, 1, [True] * 3
-    ),
-    "softmax_backward_sizes": lambda x: torch.ops.aten._softmax_backward_data(
-        x, x[:1], 1, torch.float32
-    ),
     "embedding_vector": lambda x: functional.embedding(index(x, 0), x[0]),
     "embedding_bag_mode": lambda x: functional.embedding_bag(zeros_index(x, 2, 2), x, mode="min"),
     "grid_sizes": lambda x: functional.grid_sample(x[None, None], ones(x, 2, 1, 1, 2)),
