@@ -110,6 +110,16 @@ def _max_pool3d(**changed: Any) -> object:
     )
 
 
+def _avg_pool2d(**changed: Any) -> object:
+    given = {"grad": ones(2, 1, 3, 2), "x": ones(2, 1, 3, 4)} | changed
+    return ATEN.avg_pool2d_backward(*given.values(), [1, 2], [1, 2], [0, 0], False, True, None)
+
+
+def _reflection_pad1d(**changed: Any) -> object:
+    given = {"grad": ones(2, 3, 6), "x": ones(2, 3, 4)} | changed
+    return ATEN.reflection_pad1d_backward(*given.values(), [1, 1])
+
+
 #: Derivatives, and what each may not be given; what is called first makes a tensor.
 MISFITS: dict[Callable[..., object], list[dict[str, Any]]] = {
     _softmax: [
@@ -159,6 +169,12 @@ MISFITS: dict[Callable[..., object], list[dict[str, Any]]] = {
     _adaptive_avg_pool3d_out: [
         {"grad": partial(ones, 1, 1, 1, 1, 2)},
         {"grad": partial(ones, 2)},
+    ],
+    _avg_pool2d: [{"grad": partial(ones, 1, 1, 3, 2)}, {"grad": partial(ones, 0, 1, 3, 2)}],
+    _reflection_pad1d: [
+        {"grad": partial(ones, 1, 3, 6)},
+        {"grad": partial(ones, 0, 3, 6)},
+        {"grad": partial(ones, 2, 1, 6)},
     ],
     _max_pool3d: [
         {"grad": partial(ones, 1, 1, 3, 1), "indices": partial(places, 1, 1, 3, 1)},

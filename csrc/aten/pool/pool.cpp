@@ -8,6 +8,7 @@
 #include "aten/core/launch.h"
 #include "aten/core/output.h"
 #include "aten/core/structured.h"
+#include "aten/pool/planes.h"
 #include "aten/pool/pool_ops.h"
 #include "kernels/args/pool.h"
 #include "runtime/stream.h"
@@ -49,9 +50,8 @@ puone_pool_args poolArgs(
     const Tensor& source, const Tensor& result, size_t dimensions, const Geometry& geometry) {
   puone_pool_args args{};
   args.dtype = *kernelDtype(source.scalar_type());
-  args.planes = 1;
+  args.planes = planesOf(source, result, dimensions);
   const auto outer = static_cast<size_t>(source.dim()) - dimensions;
-  for (size_t d = 0; d < outer; ++d) args.planes *= source.sizes()[d];
   for (puone_pool_axis& axis : args.axes) axis = {1, 1, 1, 1, 0, 1};
   for (size_t d = 0; d < dimensions; ++d) {
     const int64_t kernel = at(geometry.kernel, d, 0);
@@ -325,17 +325,10 @@ Tensor& adaptiveAvgPoolOut(const Tensor& self, c10::IntArrayRef output_size, Ten
   return out;
 }
 
-// A gradient has the batch and the channels of the input.
 void checkAdaptiveGradient(const Tensor& grad_output, const Tensor& self, int64_t dimensions) {
-  const auto others = static_cast<size_t>(std::max<int64_t>(self.dim() - dimensions, 0));
-  TORCH_CHECK(
-      grad_output.dim() == self.dim() &&
-          grad_output.sizes().slice(0, others) == self.sizes().slice(0, others),
-      "Expected a gradient with the batch and channels of an input of the sizes ",
-      self.sizes(),
-      ", but got ",
-      grad_output.sizes());
-  checkAdaptive(grad_output, grad_output.sizes().slice(others), dimensions);
+  planesOf(self, grad_output, static_cast<size_t>(dimensions));
+  const int64_t outer = std::max<int64_t>(self.dim() - dimensions, 0);
+  checkAdaptive(grad_output, grad_output.sizes().slice(static_cast<size_t>(outer)), dimensions);
 }
 
 template <class Overload, int64_t kDimensions>

@@ -9,6 +9,7 @@
 #include "aten/core/launch.h"
 #include "aten/core/output.h"
 #include "aten/core/structured.h"
+#include "aten/pool/planes.h"
 #include "aten/pool/resample_ops.h"
 #include "kernels/args/resample.h"
 #include "runtime/stream.h"
@@ -37,9 +38,8 @@ puone_resample_args resampleArgs(
   puone_resample_args args{};
   args.dtype = *kernelDtype(source.scalar_type());
   args.mode = mode;
-  args.planes = 1;
+  args.planes = planesOf(source, result, dimensions);
   const auto outer = static_cast<size_t>(source.dim()) - dimensions;
-  for (size_t d = 0; d < outer; ++d) args.planes *= source.sizes()[d];
   for (puone_resample_axis& axis : args.axes) axis = {1, 1, 0, 1.0};
   for (size_t d = 0; d < dimensions; ++d) {
     puone_resample_axis& axis = args.axes[3 - dimensions + d];
