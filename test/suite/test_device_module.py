@@ -20,7 +20,7 @@ from torch_conformance.spec.reason import Unsupported
 
 CHECKS = pathlib.Path(torch_conformance.checks.__file__).parent
 #: The chapters that require names of the module; all others only use them.
-REQUIRING = {"memory", "registration", "smoke"}
+REQUIRING = {"graph", "memory", "registration", "smoke"}
 
 
 def module() -> Any:
