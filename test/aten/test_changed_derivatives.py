@@ -22,7 +22,8 @@ import torch_puone
 
 #: Larger tensors are seven times as large when they are changed.
 LARGEST = 5000
-Call = tuple[OpOverload, tuple[Any, dict[str, Any]]]
+#: The arguments of each operator, by position and by name.
+Calls = dict[OpOverload, tuple[Any, dict[str, Any]]]
 
 #: A kernel may refuse the value of an index.
 INDEX = "is out of bounds for dimension"
@@ -45,7 +46,7 @@ class _Recorder(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: dict[OpOverload, Call] = {}
+        self.calls: Calls = {}
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -58,7 +59,7 @@ class _Recorder(TorchDispatchMode):
         before = dict(torch_puone._fallback_counts())
         result = function(*args, **given[1])
         if torch_puone._fallback_counts() == before:
-            self.calls[function] = (function, kept)
+            self.calls[function] = kept
         return result
 
 
@@ -85,7 +86,7 @@ def _changed(leaf: Any) -> Iterator[tuple[str, Any]]:
         yield from ((str(value), value) for value in (-1, 0, leaf + 1, 7) if value != leaf)
 
 
-def _recorded() -> list[Call]:
+def _recorded() -> Calls:
     recorder = _Recorder()
     for op in op_db:
         if not op.supports_autograd or torch.float32 not in op.dtypes:
@@ -99,7 +100,7 @@ def _recorded() -> list[Call]:
                     torch.autograd.backward(sums)
             except (RuntimeError, TypeError, ValueError):
                 continue  # what cannot be differentiated under a mode has no derivatives to change
-    return list(recorder.calls.values())
+    return recorder.calls
 
 
 def _moved(leaf: Any) -> Any:
@@ -122,7 +123,7 @@ def test_a_derivative_takes_nothing_that_its_shape_function_refuses() -> None:
     warnings.simplefilter("ignore")
     calls, wrong, tried = _recorded(), [], 0
     assert len(calls) > 50, "where are the derivatives?"
-    for function, given in calls:
+    for function, given in calls.items():
         leaves, form = tree_flatten(given)
         for at, leaf in enumerate(leaves):
             for how, value in _changed(leaf):

@@ -16,6 +16,7 @@
 #include <numeric>
 
 #include "aten/conv/convolution_ops.h"
+#include "aten/core/gradient.h"
 #include "aten/core/launch.h"
 #include "aten/core/operands.h"
 #include "aten/core/output.h"
@@ -276,12 +277,7 @@ std::tuple<Tensor, Tensor, Tensor> convolutionBackward(
   checkSame(input, grad_output, "gradient");
   const Steps steps{stride, padding, dilation};
   const auto sizes = resultSizes(input, weight, steps, transposed, output_padding, groups);
-  TORCH_CHECK(
-      grad_output.sizes() == sizes,
-      "Expected a gradient of the sizes ",
-      IntArrayRef(sizes),
-      ", but got ",
-      grad_output.sizes());
+  checkGradientSizes(grad_output, sizes);
   const Tensor dense_grad = grad_output.contiguous();
   const Tensor& narrow = transposed ? input : dense_grad;
   const Tensor& wide = transposed ? dense_grad : input;

@@ -4,6 +4,7 @@
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/gradient.h"
 #include "aten/core/launch.h"
 #include "aten/core/output.h"
 #include "aten/norm/softmax_ops.h"
@@ -52,12 +53,7 @@ struct SoftmaxBackward : Meta {
       c10::ScalarType,
       const Tensor& grad_input) {
     checkType("softmax_backward", grad.scalar_type(), kRealTypes);
-    TORCH_CHECK(
-        grad.sizes() == output.sizes(),
-        "Expected a gradient of the result's sizes ",
-        output.sizes(),
-        ", but got ",
-        grad.sizes());
+    checkGradientSizes(grad, output.sizes());
     if (grad.numel() == 0) return;
     const Tensor in = grad.contiguous(), result = output.contiguous();
     puone_softmax_args args = softmaxArgs(in, dim, kLogarithm);

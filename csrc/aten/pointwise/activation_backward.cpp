@@ -6,6 +6,7 @@
 
 #include "aten/core/elementwise.h"
 #include "aten/core/factory.h"
+#include "aten/core/gradient.h"
 #include "aten/core/launch.h"
 #include "aten/pointwise/activation_backward_ops.h"
 #include "aten/pointwise/logit.h"
@@ -122,12 +123,7 @@ Tensor& gluBackwardOut(const Tensor& gradient, const Tensor& self, int64_t dim, 
   const int64_t half = self.size(dim) / 2;
   c10::DimVector halved(self.sizes());
   halved[dim] = half;
-  TORCH_CHECK(
-      gradient.sizes() == halved,
-      "Expected a gradient of the sizes ",
-      c10::IntArrayRef(halved),
-      ", but got ",
-      gradient.sizes());
+  checkGradientSizes(gradient, halved);
   at::native::resize_output(out, self.sizes());
   const auto part = [&](const Tensor& tensor, int64_t start) {
     return tensor.narrow(dim, start, half);

@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
+#include "aten/core/gradient.h"
 #include "aten/core/launch.h"
 #include "aten/core/output.h"
 #include "aten/core/structured.h"
@@ -456,13 +457,7 @@ Tensor& maxPool3dBackwardOut(
         grad_output, self, kernel, stride, padding, dilation, ceil_mode, indices, grad_input);
   }
   const Geometry geometry{kernel, stride, padding, dilation};
-  const auto sizes = maxPool3dSizes(self, geometry, ceil_mode);
-  TORCH_CHECK(
-      grad_output.sizes() == sizes,
-      "Expected a gradient of the sizes ",
-      c10::IntArrayRef(sizes),
-      ", but got ",
-      grad_output.sizes());
+  checkGradientSizes(grad_output, maxPool3dSizes(self, geometry, ceil_mode));
   resizeOut(grad_input, self.sizes(), {}, self.options());
   maxPoolBackward(grad_output, indices, 3, geometry, grad_input);
   return grad_input;

@@ -10,6 +10,7 @@
 #include <torch/library.h>
 
 #include "aten/core/factory.h"
+#include "aten/core/gradient.h"
 #include "aten/core/launch.h"
 #include "aten/core/output.h"
 #include "aten/core/structured.h"
@@ -138,12 +139,7 @@ Tensor unfoldBackward(
     const Tensor& grad, c10::IntArrayRef sizes, int64_t dim, int64_t size, int64_t step) {
   Tensor result = at::zeros(sizes, grad.options());
   const Tensor windows = result.unfold(dim, size, step); // refuses what no window has
-  TORCH_CHECK(
-      grad.sizes() == windows.sizes(),
-      "Expected a gradient of the windows' sizes ",
-      windows.sizes(),
-      ", but got ",
-      grad.sizes());
+  checkGradientSizes(grad, windows.sizes());
   if (grad.numel() == 0) return result;
   if (sizes.empty()) { // the window of a number is the number
     result.add_(grad.reshape({}));

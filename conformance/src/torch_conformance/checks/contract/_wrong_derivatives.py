@@ -8,11 +8,32 @@ beyond another: https://github.com/pytorch/pytorch/issues/195547. Here are those
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from torch_conformance.authoring.api import zeros_index
 from torch_conformance.checks.contract._calls import Write, ones
 
 ATEN = torch.ops.aten
+
+
+def _convolution(x: Tensor, gradient: Tensor) -> object:
+    geometry = ([1], [0], [1], False, [0], 1)
+    return ATEN.convolution_backward(
+        gradient, x[None], ones(x, 2, 3, 1), [2], *geometry, [True, True, False]
+    )
+
+
+def _group_norm(
+    x: Tensor,
+    mean: Tensor | None = None,
+    rstd: Tensor | None = None,
+    weight: Tensor | None = None,
+) -> object:
+    one = ones(x, 1, 1)
+    saved = (one if mean is None else mean, one if rstd is None else rstd)
+    weight = ones(x, 3) if weight is None else weight
+    return ATEN.native_group_norm_backward(x[None], x[None], *saved, weight, 1, 3, 4, 1, [True] * 3)
+
 
 DERIVATIVES: dict[str, Write] = {
     "avg_pool1d": lambda x: ATEN.avg_pool2d_backward(
@@ -102,44 +123,16 @@ DERIVATIVES: dict[str, Write] = {
         x, zeros_index(x, 2), 5, -1, False
     ),
     "embedding_indices": lambda x: ATEN.embedding_dense_backward(x, ones(x, 3), 5, -1, False),
-    "convolution_gradient": lambda x: ATEN.convolution_backward(
-        ones(x, 1, 5, 4),
-        x[None],
-        ones(x, 2, 3, 1),
-        [2],
-        [1],
-        [0],
-        [1],
-        False,
-        [0],
-        1,
-        [True, True, False],
-    ),
-    "convolution_length": lambda x: ATEN.convolution_backward(
-        ones(x, 1, 2, 9),
-        x[None],
-        ones(x, 2, 3, 1),
-        [2],
-        [1],
-        [0],
-        [1],
-        False,
-        [0],
-        1,
-        [True, True, False],
-    ),
+    "convolution_gradient": lambda x: _convolution(x, ones(x, 1, 5, 4)),
+    "convolution_length": lambda x: _convolution(x, ones(x, 1, 2, 9)),
     "layer_norm_shape": lambda x: ATEN.native_layer_norm_backward(
         x, x, [5], ones(x, 3, 1), ones(x, 3, 1), None, None, [True] * 3
     ),
     "layer_norm_weight": lambda x: ATEN.native_layer_norm_backward(
         x, x, [4], ones(x, 3, 1), ones(x, 3, 1), ones(x, 2), None, [True] * 3
     ),
-    "group_norm_mean": lambda x: ATEN.native_group_norm_backward(
-        x[None], x[None], ones(x, 1, 2), ones(x, 1, 1), ones(x, 3), 1, 3, 4, 1, [True] * 3
-    ),
-    "group_norm_rstd": lambda x: ATEN.native_group_norm_backward(
-        x[None], x[None], ones(x, 1, 1), ones(x, 1, 2), ones(x, 3), 1, 3, 4, 1, [True] * 3
-    ),
+    "group_norm_mean": lambda x: _group_norm(x, mean=ones(x, 1, 2)),
+    "group_norm_rstd": lambda x: _group_norm(x, rstd=ones(x, 1, 2)),
     "glu": lambda x: ATEN.glu_backward(ones(x, 2, 2), x, 1),
     "gelu": lambda x: ATEN.gelu_backward(ones(x, 2, 4), x),
     "threshold": lambda x: ATEN.threshold_backward(ones(x, 2, 4), x, 0),
@@ -165,8 +158,6 @@ DERIVATIVES: dict[str, Write] = {
     "bag_scales": lambda x: ATEN._embedding_bag_per_sample_weights_backward(
         ones(x, 2, 3), x, zeros_index(x, 2), zeros_index(x, 2), zeros_index(x, 2), 0
     ),
-    "group_norm_weight": lambda x: ATEN.native_group_norm_backward(
-        x[None], x[None], ones(x, 1, 1), ones(x, 1, 1), ones(x, 1), 1, 3, 4, 1, [True] * 3
-    ),
+    "group_norm_weight": lambda x: _group_norm(x, weight=ones(x, 1)),
     "softmax": lambda x: ATEN._softmax_backward_data(x, x[:1], 1, torch.float32),
 }
